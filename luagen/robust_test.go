@@ -267,6 +267,7 @@ func TestHostileScripts(t *testing.T) {
 		chain("redis.call", "v%[2]d = v%[3]d; v%[2]d = v%[4]d", 190),
 		"local a\nlocal b = a + 1\na = b + 1\nredis.call('lrange', KEYS[1], 0, a)\n",
 		"local n = 0\n" + strings.Repeat("n = n + n if n > 1 then n = n - 1 end\n", 50_000),
+		"if " + strings.Repeat("ARGV[1] == 'x' or ", 1000) + "y then return 1 end\n",
 		strings.Repeat("while (function() ", 60) + "x = 1" + strings.Repeat(" end)() do local y end", 60),
 	} {
 		_, findings := examine("in.lua", []byte(src))

@@ -199,7 +199,9 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 	m.see(Sight{Use: Either, E: e})
 	before := m.State
 	m.State = before.clone()
-	m.assume(e.L, e.Op == "and")
+	if len(parse.Operands(e, e.Op)) <= maxParts { // Each part asks all before it.
+		m.assume(e.L, e.Op == "and")
+	}
 	assumed := maps.Clone(m.State.fresh)
 	m.Conds = append(m.Conds, e.L)
 	r := m.eval(e.R)
@@ -215,9 +217,7 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 		return l
 	}
 	l.Is &^= Absent
-	if ConstantKind(e.R) != 0 {
-		r.of = l.of
-	}
+	r.of = map[bool]string{true: l.of, false: r.of}[ConstantKind(e.R) != 0]
 	v := Join(l, r)
 	v.Role, v.listed = l.Role, l.listed
 	return v
