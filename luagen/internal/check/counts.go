@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,6 +63,11 @@ func (j *judge) stays(t touch, why refusal, all []touch) {
 		}
 	}
 	r, ok := j.C.Origin(why.cond).(*parse.BinaryExpr)
+	r = cmp.Or(r, new(parse.BinaryExpr))
+	if left, isLeft := j.C.Origin(r.L).(*parse.BinaryExpr); isLeft && left.Op == "-" && parse.Bound(r.R) == 0 && j.from(left.R, about) {
+		turned := *r // limit - count < 0 is count > limit
+		r, turned.L, turned.Op, turned.R = &turned, left.R, flow.Mirrored[r.Op], left.L
+	}
 	if !ok || !isCount && about.name == t.name || t.key == "" || !j.from(r.L, about) || j.from(r.R, about) || about.call.Expr.P.Offset > r.P.Offset || !strings.ContainsAny(r.Op, "<>") ||
 		!down && (r.Op[0] == '>') != why.truth || down && (r.Op != "<" || !why.truth) && (r.Op != ">=" || why.truth) || down && parse.Bound(r.R) != 0 {
 		return

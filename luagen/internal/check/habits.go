@@ -59,7 +59,7 @@ func (j *judge) words(t touch) {
 		j.find(words[3].Pos(), Command, "this is the last index, and it counts, too, so that is one more: write - 1 behind it")
 	}
 	for i, f := range match.As {
-		if f.Number || f.Word == "field" {
+		if f.Number || f.Word == "field" || f.Word == "member" || f.Word == "element" {
 			j.noKey(match.Words[i])
 		}
 	}

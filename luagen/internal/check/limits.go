@@ -35,8 +35,7 @@ func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, l
 		if !here && t.call.Expr.P.Offset > s.P.Offset || !slices.ContainsFunc(j.C.CommandsIn(count), func(call flow.CommandCall) bool { return call.Expr == t.call.Expr }) {
 			continue
 		}
-		alone := parse.ReturnOf(s) != nil && len(s.Blocks[0].Stmts) == 1
-		if alone && t.name == "incr" && (op == ">=" || op == "<") && j.C.Nth(limit, "ARGV") > 0 && !isAlarm.MatchString(says+j.C.NameOf(count)) {
+		if parse.ReturnOf(s) != nil && len(s.Blocks[0].Stmts) == 1 && t.name == "incr" && (op == ">=" || op == "<") && j.C.Nth(limit, "ARGV") > 0 && !isAlarm.MatchString(says+j.C.NameOf(count)) {
 			j.note(b.P, "the call that brings the count to its limit is refused, too: if it is to be let in, write > for >=, and <= for <")
 		}
 		resets := slices.ContainsFunc(all, func(w touch) bool { return w.key == t.key && j.C.Writes(w.call.Expr) && in(w) })

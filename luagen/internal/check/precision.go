@@ -105,17 +105,15 @@ func (j *judge) meet(pos parse.Pos, l, r flow.Value) {
 	}
 }
 
-// padded finds the microseconds of TIME right behind its seconds.
+// padded finds a text that ends with the microseconds of TIME right behind its seconds.
 func (j *judge) padded(s flow.Sight) {
-	previous, dotted := flow.Role(0), false
-	for i, operand := range parse.Operands(s.E, "..") {
-		if v := s.Args[i]; previous == flow.ASecond && v.Role == flow.AMicro {
-			j.find(operand.Pos(), Time, "the microseconds of TIME are not padded: write string.format('%%06d', ...)")
-		}
-		dot, isString := operand.(*parse.StringExpr)
-		if dotted = isString && dot.Value == "." && previous == flow.ASecond && !dotted; !dotted {
-			previous = s.Args[i].Role
-		}
+	parts := parse.Operands(s.E, "..")
+	last, before := len(parts)-1, len(parts)-2
+	if before > 0 && parse.IsLiteral(parts[before], ".") {
+		before--
+	}
+	if s.Args[last].Role == flow.AMicro && s.Args[before].Role == flow.ASecond {
+		j.find(parts[last].Pos(), Time, "the microseconds of TIME are not padded: write string.format('%%06d', ...)")
 	}
 }
 

@@ -141,7 +141,7 @@ func (j *judge) fits(e parse.Expr, want string, names map[string]parse.Expr) boo
 		return parse.Bound(read) > 0 && n == parse.Bound(read)+1 || k == m+1 && parse.VarOf(last) != nil && parse.VarOf(last) == parse.VarOf(base)
 	case want != "_" && names[want] != nil:
 		other, _ := parse.ConstantText(j.C.Origin(names[want]))
-		return text != "" && text == other || j.KeyName(e, flow.MaxKeyParts) != "" && j.KeyName(e, flow.MaxKeyParts) == j.KeyName(names[want], flow.MaxKeyParts)
+		return text != "" && text == other || parse.VarOf(e) != nil && parse.VarOf(e) == parse.VarOf(names[want]) || j.KeyName(e, flow.MaxKeyParts) != "" && j.KeyName(e, flow.MaxKeyParts) == j.KeyName(names[want], flow.MaxKeyParts)
 	}
 	names[want] = e
 	return true

@@ -48,14 +48,6 @@ type spec struct {
 	limit int // with last -1: the keys are one limit-th of the words
 }
 
-// KindsOf returns the kinds of keys that a command is for, none if that is any.
-func (c *code) KindsOf(name string) []string {
-	if cmd := c.Targets[0].Commands[name]; cmd != nil {
-		return cmd.Kinds
-	}
-	return nil
-}
-
 // Shown returns a command as messages have it.
 func Shown(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "|", " ")) }
 
