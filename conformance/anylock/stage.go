@@ -148,7 +148,7 @@ func (c *call) outcome() string {
 	return "is inside" + strings.TrimSuffix(fmt.Sprintf(", token %d", c.Token), ", token 0")
 }
 
-// within waits for c for about d: after each step its participant must have answered, so one that the machine holds up
+// within waits for c for about d. After each step the participant must answer, so a slow machine makes the wait longer and
 // breaks no property.
 func (c *call) within(d time.Duration) bool {
 	for ; d > 0 && !closed(c.done); d -= step {

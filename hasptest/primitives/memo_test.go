@@ -234,8 +234,8 @@ func TestMemoWaiterLeaves(t *testing.T) {
 	})
 }
 
-// TestMemoWaitsThroughAnOutage: a waiter behind a leader whom the server has refused, but not one who has heard nothing of
-// the server.
+// TestMemoWaitsThroughAnOutage: a waiter waits through an outage if the server has refused the leader before it. A caller
+// without any answer of the server fails.
 func TestMemoWaitsThroughAnOutage(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		one, other := memoOf(t, s, nil), memoOf(t, s, nil)

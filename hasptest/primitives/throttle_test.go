@@ -278,8 +278,8 @@ func TestThrottleWaiterThatLeaves(t *testing.T) {
 	})
 }
 
-// TestThrottleWaitersInAnOutage: who stands behind one whom the server has refused waits through it, too, but not who
-// stands behind one who gets no answer either.
+// TestThrottleWaitersInAnOutage: a waiter behind a refused waiter waits through an outage, too. A waiter behind one that
+// gets no answer fails as that one does.
 func TestThrottleWaitersInAnOutage(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second}, func(t *testing.T, x *throttle) {
 		wait := func(d time.Duration) <-chan error {

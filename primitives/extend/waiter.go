@@ -121,7 +121,7 @@ func (w *waiter) Try(ctx context.Context) (wait.Answer, error) {
 	return wait.Answer{Granted: answer.Granted, RetryIn: answer.RetryIn, Free: answer.Free}, err
 }
 
-// Followed is for the waiting loop, before the first try: to stand behind a refused waiter is to be refused.
+// Followed is called by the waiting loop before the first try: a waiter behind a refused waiter counts as refused.
 func (w *waiter) Followed() { w.refused = true }
 
 // note counts a try. It takes a new owner for the next try if the old owner may hold the object.

@@ -84,8 +84,8 @@ func (j *judge) overwritten(t touch, all []touch) {
 	}
 }
 
-// oneMember finds a member that is its score, in a set whose members are counted: what happens at one moment counts once. It notes
-// one that has the number of members behind it.
+// oneMember finds a member that is its own score, in a set whose members are counted: events of one moment count once. A member
+// that ends with the number of members is a note.
 func (j *judge) oneMember(t touch, all []touch) {
 	score := j.bare(t.call.Words[2])
 	isCounted := func(u touch) bool { return u.key == t.key && (u.name == "zcard" || u.name == "zcount") }
