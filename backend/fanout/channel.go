@@ -63,7 +63,7 @@ const (
 func (c *channel) acknowledge() {
 	c.state = acked
 	c.ackedAt = time.Now()
-	c.worker.hub.muteLinks, c.worker.hub.muteUntil = 0, time.Time{}
+	delete(c.worker.hub.mutes, c.worker.node)
 	for s := range c.subs {
 		if s.acknowledged {
 			s.push(backend.Event{Kind: backend.EventResubscribed})

@@ -22,8 +22,7 @@ type Hub struct {
 	channels   map[string]*channel
 	workers    map[string]*linkWorker // by node
 	unplaced   map[*channel]struct{}  // those that have no worker
-	muteLinks  int                    // in a row, on which SUBSCRIBE was answered and not acknowledged
-	muteUntil  time.Time              // when the next link may be dialed after them
+	mutes      map[string]mute        // by node
 	routerRuns bool                   // the router runs
 	wakeRouter chan struct{}          // makes the router check again
 }
@@ -41,6 +40,7 @@ func New(dialer Dialer, opts *Options) (*Hub, error) {
 		channels:   map[string]*channel{},
 		workers:    map[string]*linkWorker{},
 		unplaced:   map[*channel]struct{}{},
+		mutes:      map[string]mute{},
 		wakeRouter: make(chan struct{}, 1),
 	}, nil
 }

@@ -8,9 +8,6 @@ import (
 // unplace gives c to the router, and starts the router if it does not run. node may be empty.
 func (h *Hub) unplace(c *channel, node string) {
 	c.state, c.worker, c.node = unplaced, nil, node
-	if c.due.Before(h.muteUntil) {
-		c.due = h.muteUntil
-	}
 	if h.closed {
 		return
 	}
@@ -114,6 +111,10 @@ func (h *Hub) place(c *channel, found lookup) {
 	}
 	if found.err != nil {
 		h.reroute(c, found.err, newJitter())
+		return
+	}
+	if until := h.mutes[found.node].until; time.Now().Before(until) {
+		c.due = until
 		return
 	}
 	delete(h.unplaced, c)

@@ -40,6 +40,12 @@ type linkWorker struct {
 	takeover
 }
 
+// mute is a node whose latest links, in a row, answered SUBSCRIBE and did not acknowledge it, and when to dial it again.
+type mute struct {
+	links int
+	until time.Time
+}
+
 func (h *Hub) newWorker(node string) *linkWorker {
 	w := &linkWorker{
 		hub: h, node: node,
@@ -89,10 +95,10 @@ func (w *linkWorker) rerouteAll(err error) {
 		delete(h.workers, w.node)
 	}
 	jitter := newJitter() // one for all, so they come back together
-	if h.muteLinks++; !errors.Is(err, errUnacknowledged) {
-		h.muteLinks = 0
+	if m := h.mutes[w.node]; errors.Is(err, errUnacknowledged) {
+		h.mutes[w.node] = mute{m.links + 1, time.Now().Add(backoff(m.links, maxMutePause, jitter))}
 	} else {
-		h.muteUntil = time.Now().Add(backoff(h.muteLinks-1, maxMutePause, jitter))
+		delete(h.mutes, w.node)
 	}
 	for c := range w.channels {
 		h.reroute(c, err, jitter)
