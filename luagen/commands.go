@@ -164,9 +164,6 @@ if rawget(_G, name) == nil then table.insert(all, name) end end return all`
 
 var versionLine = regexp.MustCompile(`(?m)^(redis|valkey)_version:(\S+)`)
 
-// hidden are commands that are refused in read-only scripts, which Redis 6 has not, although COMMAND says they write no key.
-var hidden = []string{"pfcount", "publish", "spublish"}
-
 // describe returns the lines for one entry of COMMAND: the command and its subcommands.
 func describe(entry any) []string {
 	fields, _ := entry.([]any)
@@ -176,12 +173,14 @@ func describe(entry any) []string {
 	name := strings.ToLower(fmt.Sprint(fields[0])) // a module's may be large
 	flags := texts(fields[2])
 	marks := slices.DeleteFunc([]string{"write", "noscript", "module"}, func(flag string) bool { return !slices.Contains(flags, flag) })
-	if slices.Contains(hidden, name) && len(fields) >= 10 {
+	if slices.Contains(parse.Words("replicated"), name) && len(fields) >= 10 {
 		marks = append(marks, "replicated")
 	}
 	for _, category := range texts(fields[6]) {
-		if kind := kindOf[category]; kind != "" && !slices.Contains(marks, kind) {
-			marks = append(marks, kind)
+		for _, kind := range parse.Words("category " + category) {
+			if !slices.Contains(marks, kind) {
+				marks = append(marks, kind)
+			}
 		}
 	}
 	head := fmt.Sprint(name, " ", fields[1], " ", cmp.Or(strings.Join(marks, ","), "-"))
@@ -218,12 +217,6 @@ func texts(reply any) []string {
 	return all
 }
 
-// kindOf has the kinds of keys that a command's categories speak of.
-var kindOf = map[string]string{
-	"@string": "string", "@bitmap": "string", "@hyperloglog": "string", "@list": "list", "@set": "set",
-	"@sortedset": "zset", "@geo": "zset", "@hash": "hash", "@stream": "stream",
-}
-
 // specs returns the key specifications, each as begin:find.
 func specs(reply any) []string {
 	list, _ := reply.([]any)
@@ -236,22 +229,14 @@ func specs(reply any) []string {
 	return all
 }
 
-// searches are the ways in which a specification begins or finds keys, with the parameters of each.
-var searches = map[string][]string{
-	"index": {"index"}, "keyword": {"keyword", "startfrom"},
-	"range": {"lastkey", "keystep", "limit"}, "keynum": {"keynumidx", "firstkey", "keystep"},
-}
-
-// search writes one of searches: "range,-1,1,0".
+// search writes how a specification begins or finds keys, in the server's order: "range,-1,1,0" for lastkey, keystep, limit.
 func search(reply any) string {
 	fields := fieldsOf(reply)
-	text, spec := fmt.Sprint(fields["type"]), fieldsOf(fields["spec"])
-	names, ok := searches[text]
-	if !ok {
-		return "unknown"
-	}
-	for _, name := range names {
-		text += fmt.Sprint(",", spec[name])
+	text := fmt.Sprint(fields["type"])
+	for i, word := range texts(fields["spec"]) {
+		if i%2 == 1 { // The others are names.
+			text += "," + word
+		}
 	}
 	return text
 }

@@ -3,11 +3,11 @@ package draft
 
 import (
 	"bytes"
-	"cmp"
-	"fmt"
+	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -15,23 +15,31 @@ import (
 
 // draft is a script on its way.
 type draft struct {
-	s     *parse.Script
-	facts Facts
+	s *parse.Script
+	Facts
 	said  map[string]string // by "KEYS[1]": what comments say of it
-	lists []*list           // KEYS and ARGV
-	uses  map[int]*use      // by their offsets
+	Prose []string          // the lines of the text above the annotations
+	Lists []*list           // KEYS and ARGV
+	uses  map[parse.Expr]*use
 	edits []edit
 }
 
 // list is what a script uses of KEYS or ARGV.
 type list struct {
-	name  string
-	of    string         // what begins the annotation of an element
-	many  string         // the type of all of them
-	count int            // the highest index
-	uses  map[int]int    // how often each index stands in the code
-	whole bool           // it is used without a literal index
-	names map[int]string // what each element is called
+	Name     string
+	Of       string         // what begins the annotation of an element
+	types    map[int]string // of elements, as far as they are known
+	usual    string         // the type of the others
+	Many     string         // the type of all of them
+	Elements []*element     // by their indexes; the first is the list itself, where it is used without a literal index
+}
+
+// element is what is known of KEYS[1], say.
+type element struct {
+	Name string
+	Type string
+	Said string // in comments
+	Uses int    // in the code
 }
 
 // edit replaces a part of the source.
@@ -42,9 +50,9 @@ type edit struct {
 
 // Of returns the annotated form of a raw script that parsed. comment is what stands above it in a Go file.
 func Of(s *parse.Script, comment string, facts Facts) []byte {
-	d := &draft{s: s, facts: facts, said: map[string]string{}, uses: map[int]*use{}, lists: []*list{
-		{name: "KEYS", of: "key", many: "any...", uses: map[int]int{}, names: map[int]string{}},
-		{name: "ARGV", of: "arg", many: "string...", uses: map[int]int{}, names: map[int]string{}},
+	d := &draft{s: s, Facts: facts, said: map[string]string{}, uses: map[parse.Expr]*use{}, Lists: []*list{
+		{Name: "KEYS", Of: "key", types: facts.Kinds, usual: "any", Many: "any...", Elements: []*element{{}}},
+		{Name: "ARGV", Of: "arg", types: facts.Types, usual: "string", Many: "string...", Elements: []*element{{}}},
 	}}
 	parse.Said(d.said, comment)
 	for _, c := range s.Comments {
@@ -53,12 +61,16 @@ func Of(s *parse.Script, comment string, facts Facts) []byte {
 			d.edits = append(d.edits, edit{c.Pos.Offset, c.Pos.Offset + len(tag), "-- "}) // It was for people.
 		}
 	}
-	prose := d.prose(comment)
+	d.Prose = d.prose(comment)
 	d.count()
 	d.locals()
 	d.rest()
 	d.replace()
-	return slices.Concat([]byte(d.header(prose)), []byte("\n"), bytes.TrimLeft(d.body(), "\n"))
+	var text bytes.Buffer
+	if err := header.Execute(&text, d); err != nil {
+		panic(err) // The template is embedded: a test would have failed.
+	}
+	return append(text.Bytes(), bytes.TrimLeft(d.body(), "\n")...)
 }
 
 // prose returns the text above the script, up to what it says of keys and arguments. In Lua it is taken out.
@@ -92,64 +104,13 @@ func (d *draft) prose(comment string) (lines []string) {
 
 var annotation = regexp.MustCompile(`^--+\s*@`)
 
-func (d *draft) header(prose []string) string {
-	var b strings.Builder
-	for _, line := range prose {
-		fmt.Fprintf(&b, "--- %s\n", line)
-	}
-	b.WriteString("---\n")
-	for _, l := range d.lists {
-		for n := 1; n <= l.count; n++ {
-			fmt.Fprintf(&b, "---@%s\n", d.element(l, n))
-		}
-		if l.whole {
-			left := ""
-			if l.count > 0 { // It is left to do by hand where a list is used whole and by index.
-				left = fmt.Sprintf("  TODO: these are %s from %d on", l.name, l.count+1)
-			}
-			fmt.Fprintf(&b, "---@%s %s %s%s\n", l.of, l.names[0], l.many, left)
-		}
-	}
-	if d.facts.Result != "" {
-		fmt.Fprintf(&b, "---@return %s result  TODO: its name\n", d.facts.Result)
-	} else {
-		b.WriteString("-- TODO: the result, such as ---@return int count\n")
-	}
-	for _, code := range d.codes() {
-		fmt.Fprintf(&b, "---@error %s\n", code)
-	}
-	return b.String()
-}
+//go:embed draft.tmpl
+var headerText string
 
-// number is the type of what the script takes for a number: its sums are exact in Lua.
-const number = "int(-4000000000000000..4000000000000000)"
+var header = template.Must(template.New("").Parse(headerText))
 
-// element returns the annotation of an element. Its description is what comments say.
-func (d *draft) element(l *list, n int) string {
-	text, left := d.said[place(l.name, n)], ""
-	switch {
-	case text != "":
-		text = "  " + text
-	case l.uses[n] == 0:
-		text = "  TODO: the script does not use it"
-	}
-	t := cmp.Or(d.facts.Kinds[n], "any")
-	if l.name == "ARGV" {
-		t = cmp.Or(d.facts.Types[n], "string")
-	}
-	switch t {
-	case "channel":
-		return "channel " + l.names[n] + text
-	case "number":
-		t, left = number, "  TODO: its bounds, such as int(1..1000); or float, or a time"
-	}
-	return fmt.Sprintf("%s %s %s%s%s", l.of, l.names[n], t, text, left)
-}
-
-func place(list string, n int) string { return fmt.Sprintf("%s[%d]", list, n) }
-
-// codes returns the error codes that the script may reply, as far as they are written out.
-func (d *draft) codes() []string {
+// Codes returns the error codes that the script may reply, as far as they are written out.
+func (d *draft) Codes() []string {
 	var all []string
 	for i, t := range d.s.Tokens {
 		before := slices.ContainsFunc(d.s.Tokens[max(0, i-2):i], func(t parse.Token) bool {
@@ -209,15 +170,9 @@ func Learn(m *flow.Machine) Facts {
 
 // set notes a type, unless a better one is known: what is made a number may be a time.
 func (f Facts) set(n int, as string) {
-	if known := f.Types[n]; n > 0 && as != "" && (known == "" || known == "number") {
+	if known := f.Types[n]; n > 0 && (known == "" || known == "number") {
 		f.Types[n] = as
 	}
-}
-
-// placeTypes are the types of some places in the forms of commands.
-var placeTypes = map[string]string{
-	"seconds": "seconds", "milliseconds": "milliseconds", "unix-time-milliseconds": "unixmilli",
-	"increment": "number", "decrement": "number", "score": "number", "channel": "channel", "shardchannel": "channel",
 }
 
 func (f Facts) learn(m *flow.Machine, call flow.CommandCall, cmd *flow.Command) {
@@ -226,7 +181,9 @@ func (f Facts) learn(m *flow.Machine, call flow.CommandCall, cmd *flow.Command) 
 	}
 	match := m.Matched(call, cmd)
 	for i, place := range match.As {
-		f.set(m.C.Nth(match.Words[i], "ARGV"), placeTypes[place.Word])
+		for _, as := range parse.Words("place " + place.Word) {
+			f.set(m.C.Nth(match.Words[i], "ARGV"), as)
+		}
 	}
 	for _, p := range flow.Places(call, cmd) {
 		if n := m.C.Nth(call.Words[p.Word], "KEYS"); n > 0 && p.Quality == flow.AKey {

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,38 +15,35 @@ var word = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
 
 // use is one use of KEYS or ARGV.
 type use struct {
-	list     *list
+	list *list
+	*element
 	n        int // the literal index; 0: the whole list
 	from, to int // its place in the source
 }
 
+// literal matches one by a literal index. A draft has a line for each up to the highest.
+var literal = regexp.MustCompile(`^\w+\s*\[\s*([1-9]\d{0,2})\s*\]`)
+
 func (d *draft) count() {
 	for _, g := range d.s.Globals {
-		at := slices.IndexFunc(d.lists, func(l *list) bool { return l.name == g.Name })
+		at := slices.IndexFunc(d.Lists, func(l *list) bool { return l.Name == g.Name })
 		if at < 0 {
 			continue
 		}
-		l := d.lists[at]
-		i, _ := slices.BinarySearchFunc(d.s.Tokens, g.P.Offset, func(t parse.Token, offset int) int { return t.Pos.Offset - offset })
-		u := &use{list: l, from: g.P.Offset, to: d.s.Tokens[i].End}
-		d.uses[u.from] = u
-		if n := literalIndex(d.s.Tokens[i+1:]); n > 0 && n <= 1000 { // A draft has a line for each up to the highest.
-			u.n, u.to = n, d.s.Tokens[i+3].End
-			l.uses[n]++
-			l.count = max(l.count, n)
-		} else {
-			l.whole = true
+		l := d.Lists[at]
+		u := &use{list: l, from: g.P.Offset, to: g.P.Offset + len(g.Name)}
+		if found := literal.FindSubmatch(d.s.Source[u.from:]); found != nil {
+			u.n, _ = strconv.Atoi(string(found[1]))
+			u.to = u.from + len(found[0])
 		}
+		for n := len(l.Elements); n <= u.n; n++ {
+			said := d.said[l.Name+"["+strconv.Itoa(n)+"]"]
+			l.Elements = append(l.Elements, &element{Type: cmp.Or(l.types[n], l.usual), Said: said})
+		}
+		u.element = l.Elements[u.n]
+		u.Uses++
+		d.uses[g] = u
 	}
-}
-
-// literalIndex returns n if tokens begin with [n], else 0.
-func literalIndex(tokens []parse.Token) int {
-	if len(tokens) < 3 || tokens[0].Text != "[" || tokens[1].Kind != parse.Number || tokens[2].Text != "]" {
-		return 0
-	}
-	n, _ := strconv.Atoi(tokens[1].Text)
-	return n
 }
 
 // locals gives elements the names of "local x, y = KEYS[1], ARGV[1]", and takes these statements out where nothing else is
@@ -57,7 +55,7 @@ func (d *draft) locals() {
 			return
 		}
 		if elements := d.elements(local.Values, d.direct); elements != nil && d.name(local.Vars, elements) {
-			d.behind(local.P.Line, place(elements[0].list.name, elements[0].n))
+			d.behind(local.P.Line, elements[0].element)
 			d.remove(local.P.Offset, elements[len(elements)-1].to)
 		}
 		if elements := d.elements(local.Values, d.number); elements != nil {
@@ -80,11 +78,8 @@ func (d *draft) elements(values []parse.Expr, find func(parse.Expr) *use) (all [
 
 // direct returns the element that an expression is, or nil.
 func (d *draft) direct(e parse.Expr) *use {
-	if index, ok := e.(*parse.IndexExpr); ok {
-		_, named := index.X.(*parse.NameExpr)
-		if u := d.uses[index.P.Offset]; named && u != nil && u.n > 0 {
-			return u
-		}
+	if index, ok := e.(*parse.IndexExpr); ok && d.uses[index.X] != nil && d.uses[index.X].n > 0 {
+		return d.uses[index.X]
 	}
 	return nil
 }
@@ -95,8 +90,7 @@ func (d *draft) number(e parse.Expr) *use {
 		e = operation.L
 	}
 	if call, ok := e.(*parse.CallExpr); ok && len(call.Args) == 1 {
-		fn, _ := call.Fn.(*parse.NameExpr)
-		if u := d.direct(call.Args[0]); fn != nil && fn.Name == "tonumber" && u != nil && u.list.uses[u.n] == 1 {
+		if u := d.direct(call.Args[0]); parse.IsGlobal(call.Fn, "tonumber") && u != nil && u.Uses == 1 {
 			return u
 		}
 	}
@@ -104,10 +98,10 @@ func (d *draft) number(e parse.Expr) *use {
 }
 
 // behind takes the comment at the end of a line for what is said of an element.
-func (d *draft) behind(line int, element string) {
+func (d *draft) behind(line int, e *element) {
 	for _, c := range d.s.Comments {
-		if c.Pos.Line == line && d.said[element] == "" && !c.Long {
-			d.said[element] = strings.TrimSpace(strings.TrimLeft(c.Text, "-"))
+		if c.Pos.Line == line && e.Said == "" && !c.Long {
+			e.Said = strings.TrimSpace(strings.TrimLeft(c.Text, "-"))
 		}
 	}
 }
@@ -115,13 +109,13 @@ func (d *draft) behind(line int, element string) {
 // name gives elements the names of variables, if all can have them.
 func (d *draft) name(vars []*parse.Var, elements []*use) bool {
 	for i, u := range elements {
-		if u.list.names[u.n] != "" || !d.unique(vars[i].Name) {
+		if u.Name != "" || !d.unique(vars[i].Name) {
 			return false
 		}
 	}
 	for i, u := range elements {
-		u.list.names[u.n] = vars[i].Name
-		u.list.uses[u.n]++ // by its name
+		u.Name = vars[i].Name
+		u.Uses++ // by its name
 	}
 	return true
 }
@@ -138,11 +132,9 @@ func (d *draft) unique(name string) bool {
 }
 
 func (d *draft) taken(name string) bool {
-	for _, l := range d.lists {
-		for _, other := range l.names {
-			if parse.GoName(other, true) == parse.GoName(name, true) {
-				return true
-			}
+	for _, l := range d.Lists {
+		if slices.ContainsFunc(l.Elements, func(e *element) bool { return parse.GoName(e.Name, true) == parse.GoName(name, true) }) {
+			return true
 		}
 	}
 	return false
@@ -162,15 +154,15 @@ func (d *draft) remove(from, to int) {
 
 // rest names the other elements: by their comments, else by their number.
 func (d *draft) rest() {
-	for _, l := range d.lists {
-		for n := 1; n <= l.count; n++ {
-			if l.names[n] == "" {
-				said := slug(d.said[place(l.name, n)])
-				l.names[n] = d.free(said, d.free(said+"_"+l.of, l.of+"_"+strconv.Itoa(n)))
+	for _, l := range d.Lists {
+		for n, e := range l.Elements[1:] {
+			if e.Name == "" {
+				said := slug(e.Said)
+				e.Name = d.free(said, d.free(said+"_"+l.Of, l.Of+"_"+strconv.Itoa(n+1)))
 			}
 		}
-		if l.whole {
-			l.names[0] = d.free(l.of+"s", "all_"+l.of+"s")
+		if whole := l.Elements[0]; whole.Uses > 0 {
+			whole.Name = d.free(l.Of+"s", "all_"+l.Of+"s")
 		}
 	}
 }
@@ -204,8 +196,8 @@ func slug(text string) string {
 // replace puts the names in the place of the elements. Where a list is used whole and by index, the whole is left.
 func (d *draft) replace() {
 	for _, u := range d.uses {
-		if u.n > 0 || u.list.count == 0 {
-			d.edits = append(d.edits, edit{u.from, u.to, u.list.names[u.n]})
+		if u.n > 0 || len(u.list.Elements) == 1 {
+			d.edits = append(d.edits, edit{u.from, u.to, u.Name})
 		}
 	}
 }
