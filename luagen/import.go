@@ -20,10 +20,10 @@ import (
 func importDrafts(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
-	j.vetter = newVetter(func(s *golua.Script) error {
+	j.vets, j.script = true, func(s *golua.Script) error {
 		path := filepath.Join(filepath.Dir(s.At.Filename), scriptName(s.Name)+".lua")
 		return j.draft(path, s.At.String(), s.Text, s.Doc)
-	})
+	}
 	return func() error {
 		return j.each(func(path string, src []byte) error {
 			base := strings.TrimSuffix(filepath.Base(path), ".lua")

@@ -44,8 +44,8 @@ type job struct {
 	given    map[string]bool // whether a file is one of sources, or a script in one is known
 	examined map[string]bool // files whose findings are known
 
-	*generator // of Go files
-	*vetter    // of vet and import, else nil
+	generator // of Go files
+	vetter
 
 	findings []parse.Finding
 	notes    []string // remarks for the user, each once
@@ -82,7 +82,7 @@ func (j *job) load(makes func(s *parse.Script, shipped string) error) error {
 	var failed error // Findings come first.
 	err := j.each(func(path string, src []byte) error {
 		s, shipped := j.read(path, src, false)
-		if !s.Header.Library && j.vetter == nil {
+		if !s.Header.Library && !j.vets {
 			j.clash(s)
 		}
 		if shipped != "" && failed == nil {
@@ -110,9 +110,7 @@ func (j *job) each(script func(path string, src []byte) error) error {
 			return err
 		}
 	}
-	if j.vetter != nil {
-		j.noteUnseen()
-	}
+	j.noteUnseen()
 	j.findings = slices.DeleteFunc(parse.Sort(j.findings), func(f parse.Finding) bool {
 		if f.Rule == check.Note {
 			j.note([]string{fmt.Sprintf("%s:%d:%d: %s", f.File, f.Pos.Line, f.Pos.Col, f.Msg)})
@@ -130,7 +128,7 @@ func (j *job) gather() error {
 		}
 	}
 	switch folders := strings.Join(j.folders, ", "); {
-	case j.vetter != nil:
+	case j.vets:
 		return j.others(folders)
 	case len(j.sources) == 0:
 		return usagef("no .lua file in %s", folders)
@@ -165,12 +163,12 @@ func (j *job) make(target string, content []byte) error {
 
 // add adds a file, or the scripts of a folder.
 func (j *job) add(path string) error {
-	if j.vetter != nil {
+	if j.vets {
 		path = strings.TrimSuffix(path, "/...") // Folders below a folder are seen in any case.
 	}
 	info, err := os.Stat(path)
-	switch text := j.vetter != nil && golua.IsText(path); {
-	case path == "-" && j.vetter != nil:
+	switch text := j.vets && golua.IsText(path); {
+	case path == "-" && j.vets:
 		j.source(path)
 	case err != nil && path == "run":
 		return usagef("luagen runs no script: go run github.com/hasp-go/hasp/luagen/luarun@latest does")
@@ -181,7 +179,7 @@ func (j *job) add(path string) error {
 	case info.IsDir():
 		j.folders = append(j.folders, path)
 		return j.walk(path)
-	case filepath.Ext(path) == ".go" && j.vetter != nil:
+	case filepath.Ext(path) == ".go" && j.vets:
 		dir := filepath.Dir(path)
 		if meant, ok := j.goFolders[dir]; !ok || meant != nil { // The scripts in it are meant, and the constants of its folder.
 			j.goFolders[dir] = append(meant, filepath.Clean(path))
@@ -224,10 +222,10 @@ func (j *job) read(path string, src []byte, included bool) (*parse.Script, strin
 // examine parses and checks one script. shipped is the text that the server gets, "" with findings, or for a library.
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
 	s, findings = parse.Parse(path, src, j.options())
-	if why := badFileName(s.Name); why != "" && j.vetter == nil {
+	if why := badFileName(s.Name); why != "" && !j.vets {
 		findings = append(findings, atTop(path, parse.RuleName, why))
 	}
-	if j.vetter != nil && j.sent != nil {
+	if j.sent != nil {
 		s.Name += " " + j.sent.Name
 	}
 	if s.Raw {
@@ -235,7 +233,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 	}
 	if s.Body != nil {
 		findings = append(findings, slices.DeleteFunc(check.Script(s, j.tables, j.strict), func(f parse.Finding) bool {
-			return f.Rule == check.Note && j.vetter == nil
+			return f.Rule == check.Note && !j.vets
 		})...)
 		j.note(j.tables.Behind(s.Header))
 	}
@@ -252,7 +250,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 }
 
 func (j *job) options() parse.Options {
-	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetter != nil, ReadOnly: j.vetter != nil && j.sent != nil && j.sent.ReadOnly}
+	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vets, ReadOnly: j.sent != nil && j.sent.ReadOnly}
 }
 
 // note keeps what the run says once.

@@ -98,7 +98,11 @@ func generate(j *job) func() error {
 func newJob(stdout io.Writer, name string) *job {
 	return &job{
 		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: flow.Builtin(), given: map[string]bool{},
-		examined: map[string]bool{}, generator: &generator{declared: map[string]string{}, packages: map[string]string{}},
+		examined: map[string]bool{}, generator: generator{declared: map[string]string{}, packages: map[string]string{}},
+		vetter: vetter{
+			goFolders: map[string][]string{}, texts: map[string]string{}, walked: map[string]bool{},
+			leftOut: map[string][]string{}, parts: map[string]bool{},
+		},
 	}
 }
 
@@ -129,16 +133,10 @@ func (j *job) addTable(path string) error {
 	return err
 }
 
-// version returns which luagen this is, of which Go, for which platform and, if it is built in a checkout, of which commit.
+// version returns which luagen this is, of which Go and for which platform. The version of one built in a checkout has its commit.
 func version() string {
 	build, _ := debug.ReadBuildInfo()
-	text := fmt.Sprintf("luagen %s %s %s/%s", build.Main.Version, build.GoVersion, runtime.GOOS, runtime.GOARCH)
-	for _, s := range build.Settings {
-		if s.Key == "vcs.revision" {
-			text += " commit " + s.Value
-		}
-	}
-	return text
+	return fmt.Sprintf("luagen %s %s %s/%s", build.Main.Version, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 }
 
 // write writes the Go files. What is left over it only names: the folder of -o may have files of other runs.

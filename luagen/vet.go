@@ -19,6 +19,7 @@ import (
 
 // vetter is what vet and import need to read what others wrote.
 type vetter struct {
+	vets   bool // else the run is for the user's own scripts with annotations
 	text   bool // read the texts of other languages than Go
 	unseen bool // a script that is not seen is a finding
 
@@ -31,18 +32,11 @@ type vetter struct {
 	parts     map[string]bool             // those that Go code joins to a script, which is checked whole
 }
 
-func newVetter(script func(s *golua.Script) error) *vetter {
-	return &vetter{
-		script: script, goFolders: map[string][]string{}, texts: map[string]string{}, walked: map[string]bool{},
-		leftOut: map[string][]string{}, parts: map[string]bool{},
-	}
-}
-
 // vet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.
 func vet(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
-	j.vetter = newVetter(j.vetScript)
+	j.vets, j.script = true, j.vetScript
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
 	j.flags.BoolVar(&j.text, "text", false, "read also the texts of TypeScript, JavaScript, Python, Ruby and PHP")
 	j.flags.Func("unseen", "with `fail` a script for a client that vet cannot read is a finding: rule unseen", func(value string) error {
@@ -67,17 +61,15 @@ func (j *job) walk(root string) error {
 		switch {
 		case err != nil:
 			j.notRead(err)
-		case e.IsDir() && path != root && (j.vetter == nil || othersFolder.MatchString(e.Name())):
+		case e.IsDir() && path != root && (!j.vets || othersFolder.MatchString(e.Name())):
 			return fs.SkipDir
 		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
-		case filepath.Ext(path) == ".go" && j.vetter != nil:
+		case filepath.Ext(path) == ".go" && j.vets:
 			j.goFolders[filepath.Dir(path)] = nil
-		case j.vetter != nil && j.text && golua.IsText(path):
+		case j.vets && j.text && golua.IsText(path):
 			j.texts[filepath.Clean(path)] = path
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
-			if j.vetter != nil {
-				j.walked[path] = true
-			}
+			j.walked[path] = true
 			j.source(path)
 		}
 		return nil
@@ -123,7 +115,7 @@ func (j *job) open(path string) (src []byte, err error) {
 	switch {
 	case path == "-":
 		return io.ReadAll(os.Stdin)
-	case j.vetter == nil:
+	case !j.vets:
 		return parse.ReadFile(path)
 	case j.parts[path]:
 		return nil, nil
