@@ -49,9 +49,9 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 	}
 	text := draft.Of(s, comment, facts)
 	_, _, findings = j.examine(path, text)
-	if slices.ContainsFunc(findings, func(f parse.Finding) bool { return f.Rule == check.ReadOnly }) {
-		head, body, _ := bytes.Cut(text, []byte("\n\n"))
-		text = slices.Concat(head, []byte("\n---@readonly\n\n"), body)
+	facts.ReadOnly = slices.ContainsFunc(findings, func(f parse.Finding) bool { return f.Rule == check.ReadOnly })
+	if facts.ReadOnly {
+		text = draft.Of(s, comment, facts)
 		_, _, findings = j.examine(path, text)
 	}
 	if _, err := os.Lstat(path); err == nil {
@@ -67,13 +67,11 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 var between = regexp.MustCompile(`[^a-z0-9]+`)
 
 // scriptName makes a name for a script's file of one in Go, or of another file's.
 func scriptName(name string) string {
-	name = strings.ToLower(hump.ReplaceAllString(name, "${1}_${2}"))
-	name = strings.Trim(between.ReplaceAllString(name, "_"), "_0123456789")
+	name = strings.Trim(between.ReplaceAllString(flow.Spoken(name), "_"), "_0123456789")
 	if badFileName(name) != "" {
 		name += "_script"
 	}

@@ -141,10 +141,11 @@ func (d *draft) body() []byte {
 
 // Facts is what the code of a raw script shows of its keys, arguments and result.
 type Facts struct {
-	Kinds  map[int]string // of KEYS[n]: the one kind that all its commands are for, any if they are for every kind
-	Types  map[int]string // of ARGV[n]: seconds, milliseconds, channel, or number if it is made one
-	Result string         // a type, "" if that is not certain
-	Part   bool           // it is not sent as it is: some program puts it together with others
+	Kinds    map[int]string // of KEYS[n]: the one kind that all its commands are for, any if they are for every kind
+	Types    map[int]string // of ARGV[n]: seconds, milliseconds, channel, or number if it is made one
+	Result   string         // a type, "" if that is not certain
+	ReadOnly bool           // a check of the draft has found that the script writes nothing
+	Part     bool           // it is not sent as it is: some program puts it together with others
 }
 
 // Learn returns the facts of a raw script that parsed.

@@ -54,24 +54,26 @@ func (d *draft) locals() {
 		if !ok || len(local.Vars) != len(local.Values) {
 			return
 		}
-		if elements := d.elements(local.Values, d.direct); elements != nil && d.name(local.Vars, elements) {
+		if elements := d.name(local, d.direct); elements != nil {
 			d.behind(local.P.Line, elements[0].element)
 			d.remove(local.P.Offset, elements[len(elements)-1].to)
 		}
-		if elements := d.elements(local.Values, d.number); elements != nil {
-			d.name(local.Vars, elements)
-		}
+		d.name(local, d.number)
 	})
 }
 
-// elements returns what find finds in each of the values, nil if it finds nothing in one.
-func (d *draft) elements(values []parse.Expr, find func(parse.Expr) *use) (all []*use) {
-	for _, e := range values {
+// name gives the names of a statement to the elements that find finds in its values, if all can have them, and returns these.
+func (d *draft) name(local *parse.LocalStmt, find func(parse.Expr) *use) (all []*use) {
+	for i, e := range local.Values {
 		u := find(e)
-		if u == nil {
+		if u == nil || u.Name != "" || !d.unique(local.Vars[i]) {
 			return nil
 		}
 		all = append(all, u)
+	}
+	for i, u := range all {
+		u.Name = local.Vars[i].Name
+		u.Uses++ // by its name
 	}
 	return all
 }
@@ -106,38 +108,16 @@ func (d *draft) behind(line int, e *element) {
 	}
 }
 
-// name gives elements the names of variables, if all can have them.
-func (d *draft) name(vars []*parse.Var, elements []*use) bool {
-	for i, u := range elements {
-		if u.Name != "" || !d.unique(vars[i].Name) {
-			return false
-		}
-	}
-	for i, u := range elements {
-		u.Name = vars[i].Name
-		u.Uses++ // by its name
-	}
-	return true
-}
-
 // unique reports whether a local name can be a declared one: no other has it, and it is never assigned to.
-func (d *draft) unique(name string) bool {
-	found, written := 0, 0
-	for _, v := range d.s.Vars {
-		if v.Name == name {
-			found, written = found+1, written+len(v.Writes)
-		}
-	}
-	return found == 1 && written == 0 && parse.CanDeclare(name) && !d.taken(name)
+func (d *draft) unique(x *parse.Var) bool {
+	other := slices.ContainsFunc(d.s.Vars, func(v *parse.Var) bool { return v != x && v.Name == x.Name })
+	return !other && len(x.Writes) == 0 && parse.CanDeclare(x.Name) && !d.taken(x.Name)
 }
 
 func (d *draft) taken(name string) bool {
-	for _, l := range d.Lists {
-		if slices.ContainsFunc(l.Elements, func(e *element) bool { return parse.GoName(e.Name, true) == parse.GoName(name, true) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(d.Lists[0].Elements, d.Lists[1].Elements), func(e *element) bool {
+		return parse.GoName(e.Name, true) == parse.GoName(name, true)
+	})
 }
 
 // remove takes a statement out, with its line if nothing else is on it.
