@@ -129,7 +129,7 @@ func (j *job) gather() error {
 	}
 	switch folders := strings.Join(j.folders, ", "); {
 	case j.vets:
-		return j.others(folders)
+		return j.inOthers(folders)
 	case len(j.sources) == 0:
 		return usagef("no .lua file in %s", folders)
 	}
@@ -179,15 +179,10 @@ func (j *job) add(path string) error {
 	case info.IsDir():
 		j.folders = append(j.folders, path)
 		return j.walk(path)
-	case filepath.Ext(path) == ".go" && j.vets:
-		dir := filepath.Dir(path)
-		if meant, ok := j.goFolders[dir]; !ok || meant != nil { // The scripts in it are meant, and the constants of its folder.
-			j.goFolders[dir] = append(meant, filepath.Clean(path))
-		}
 	case text && !j.text:
 		return usagef("%s is read with -text only", path)
-	case text:
-		j.texts[filepath.Clean(path)] = path
+	case text, filepath.Ext(path) == ".go" && j.vets:
+		j.others[filepath.Clean(path)] = path
 	case filepath.Ext(path) != ".lua":
 		return usagef("%s is no .lua file", path)
 	default:

@@ -99,10 +99,7 @@ func newJob(stdout io.Writer, name string) *job {
 	return &job{
 		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: flow.Builtin(), given: map[string]bool{},
 		examined: map[string]bool{}, generator: generator{declared: map[string]string{}, packages: map[string]string{}},
-		vetter: vetter{
-			goFolders: map[string][]string{}, texts: map[string]string{}, walked: map[string]bool{},
-			leftOut: map[string][]string{}, parts: map[string]bool{},
-		},
+		vetter: vetter{others: map[string]string{}, walked: map[string]bool{}, leftOut: map[string][]string{}, parts: map[string]bool{}},
 	}
 }
 

@@ -23,13 +23,12 @@ type vetter struct {
 	text   bool // read the texts of other languages than Go
 	unseen bool // a script that is not seen is a finding
 
-	script    func(s *golua.Script) error // takes each script in files that are no Lua
-	sent      *golua.Script               // the one in a file that is no Lua which is examined
-	goFolders map[string][]string         // where Go files are read; those that are meant, if not all are
-	texts     map[string]string           // files of other languages
-	walked    map[string]bool             // the files that were found in a folder
-	leftOut   map[string][]string         // those that are left out, by the reason
-	parts     map[string]bool             // those that Go code joins to a script, which is checked whole
+	script  func(s *golua.Script) error // takes each script in files that are no Lua
+	sent    *golua.Script               // the one in a file that is no Lua which is examined
+	others  map[string]string           // files of other languages, by their clean paths
+	walked  map[string]bool             // the files that were found in a folder
+	leftOut map[string][]string         // those that are left out, by the reason
+	parts   map[string]bool             // those that Go code joins to a script, which is checked whole
 }
 
 // vet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.
@@ -64,10 +63,8 @@ func (j *job) walk(root string) error {
 		case e.IsDir() && path != root && (!j.vets || othersFolder.MatchString(e.Name())):
 			return fs.SkipDir
 		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
-		case filepath.Ext(path) == ".go" && j.vets:
-			j.goFolders[filepath.Dir(path)] = nil
-		case j.vets && j.text && golua.IsText(path):
-			j.texts[filepath.Clean(path)] = path
+		case j.vets && (filepath.Ext(path) == ".go" || j.text && golua.IsText(path)):
+			j.others[filepath.Clean(path)] = path
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
 			j.walked[path] = true
 			j.source(path)
@@ -139,32 +136,37 @@ func (j *job) open(path string) (src []byte, err error) {
 	return nil, err
 }
 
-// others checks the scripts in files that are no Lua.
-func (j *job) others(folders string) error {
-	if len(j.sources)+len(j.goFolders)+len(j.texts) == 0 {
+// inOthers checks the scripts in files that are no Lua.
+func (j *job) inOthers(folders string) error {
+	if len(j.sources)+len(j.others) == 0 {
 		j.note([]string{"nothing to check: no .lua file and no .go file in " + folders +
 			"; -text reads TypeScript, JavaScript, Python, Ruby and PHP, too"})
 	}
-	for _, dir := range slices.Sorted(maps.Keys(j.goFolders)) {
-		if err := j.scripts(golua.Read(glob(dir, "[^._]*.go")), j.goFolders[dir]); err != nil {
-			return err
+	read := map[string]bool{} // folders of Go files
+	for _, path := range slices.Sorted(maps.Values(j.others)) {
+		var folder *golua.Folder
+		switch dir := filepath.Dir(path); {
+		case filepath.Ext(path) != ".go":
+			src, err := parse.ReadFile(path)
+			if folder = golua.ReadText(path, src); err != nil {
+				folder.Unread = append(folder.Unread, err)
+			}
+		case read[dir]:
+			continue
+		default: // A script may be a sum of constants in other files of the folder.
+			folder, read[dir] = golua.Read(glob(dir, "[^._]*.go")), true
 		}
-	}
-	for _, path := range slices.Sorted(maps.Values(j.texts)) {
-		src, err := parse.ReadFile(path)
-		if err != nil {
-			j.notRead(err)
-		} else if err := j.scripts(golua.ReadText(path, src), nil); err != nil {
+		if err := j.scripts(folder); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scripts checks the scripts in a folder's Go files, or in those that are meant.
-func (j *job) scripts(folder *golua.Folder, meant []string) error {
+// scripts checks the scripts in a folder's files, of which some may not be meant.
+func (j *job) scripts(folder *golua.Folder) error {
 	isMeant := func(paths []string) bool {
-		return meant == nil || slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(meant, filepath.Clean(path)) })
+		return slices.ContainsFunc(paths, func(path string) bool { return j.others[filepath.Clean(path)] != "" })
 	}
 	for _, err := range folder.Unread {
 		j.notRead(err)
