@@ -27,11 +27,15 @@ const structFrom = 7
 var texts embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"cell": cell, "comment": comment, "classText": classText, "declaredType": declaredType, "describe": describe, "describeResult": describeResult,
-	"exported": func(name string) string { return parse.GoName(name, true) }, "field": field,
+	"cell": cell, "comment": comment, "exported": func(name string) string { return parse.GoName(name, true) }, "facts": facts, "field": field,
 	"filled": func(text string) string { return wrapped(strings.Fields(text), "", "", columns) }, "item": item, "join": strings.Join,
-	"meaning": meaning, "paragraphs": paragraphs, "plain": Plain, "retry": retryOf,
-}).ParseFS(texts, "*.tmpl"))
+	"paragraphs": paragraphs, "plain": Plain, "retry": retryOf,
+}).ParseFS(texts, "file.tmpl", "reference.tmpl"))
+
+var factTemplates = template.Must(template.New("").Funcs(template.FuncMap{
+	"inGo": func(name string) bool { return slices.Contains([]string{"string", "bytes", "int", "bool"}, name) },
+	"join": strings.Join, "plain": Plain, "retry": retryOf, "upper": strings.ToUpper,
+}).ParseFS(texts, "facts.tmpl"))
 
 // File returns the Go file for a script without findings. source is its shipped text.
 func File(s *parse.Script, source, pkg string) ([]byte, error) {

@@ -203,7 +203,7 @@ func (g *generator) word(b *parse.Binding) string {
 	case b.Kind == parse.Key && b.Prefix:
 		return fmt.Sprintf("c.Prefix(%q, %s)", b.Name, v)
 	case b.Kind == parse.Command:
-		return fmt.Sprintf("c.Command(%q, %s, \"%s\")", b.Name, v, strings.ReplaceAll(choices(b), "|", `", "`))
+		return fmt.Sprintf("c.Command(%q, %s, \"%s\")", b.Name, v, strings.ToUpper(strings.Join(b.Choices, `", "`)))
 	case b.Choices != nil:
 		return fmt.Sprintf("c.OneOf(%q, %s, \"%s\")", b.Name, v, strings.Join(b.Choices, `", "`))
 	case b.Kind == parse.Channel && g.sharded() != "":

@@ -148,10 +148,10 @@ func (h *headerReader) annotation(c Comment) {
 	word, pos := w.next()
 	flags := map[string]*bool{"readonly": &h.header.ReadOnly, "failfast": &h.header.FailFast, "library": &h.header.Library}
 	read := map[string]func(){
-		"key":     func() { h.binding(w, word, Key, h.key) },
-		"arg":     func() { h.binding(w, word, Arg, h.arg) },
-		"command": func() { h.binding(w, word, Command, h.command) },
-		"channel": func() { h.binding(w, word, Channel, h.channel) },
+		"key":     func() { h.binding(w, Key, h.key) },
+		"arg":     func() { h.binding(w, Arg, h.arg) },
+		"command": func() { h.binding(w, Command, h.command) },
+		"channel": func() { h.binding(w, Channel, h.channel) },
 		"return":  func() { h.result(w) },
 		"error":   func() { h.errorCode(w) },
 		"include": func() { h.include(w) },

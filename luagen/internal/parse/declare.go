@@ -8,8 +8,8 @@ import (
 )
 
 // binding reads the declaration of a name. What reads the rest of it reports whether it is right.
-func (h *headerReader) binding(w *words, annotation string, kind BindingKind, read func(w *words, b *Binding) bool) {
-	name, pos, ok := h.name(w, annotation)
+func (h *headerReader) binding(w *words, kind BindingKind, read func(w *words, b *Binding) bool) {
+	name, pos, ok := h.name(w, string(kind))
 	if name == "" {
 		return
 	}

@@ -26,14 +26,14 @@ type Header struct {
 }
 
 // BindingKind says which annotation declared a name.
-type BindingKind int
+type BindingKind string
 
 // The annotations that declare names.
 const (
-	Key BindingKind = iota
-	Arg
-	Command
-	Channel
+	Key     BindingKind = "key"
+	Arg     BindingKind = "arg"
+	Command BindingKind = "command"
+	Channel BindingKind = "channel"
 )
 
 // Binding is one declared name of a script.
