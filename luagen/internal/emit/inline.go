@@ -15,11 +15,12 @@ const maxSmall = 60
 
 // linker knows what a script and the files that it includes consist of.
 type linker struct {
-	units  []*unit
-	order  []*function           // of included files, as they stand there
-	funcs  map[string]*function  // the same by name
-	words  map[string]bool       // all names in all files
-	places map[place][]*function // those that are made there
+	units   []*unit
+	order   []*function                   // of included files, as they stand there
+	funcs   map[*parse.Var]*function      // the same by their names in each file
+	words   map[string]bool               // all names in all files
+	inPlace map[*parse.CallExpr]*function // those that stand instead of a call
+	places  map[place][]*function         // those that are made there
 }
 
 // unit is one file.
@@ -30,8 +31,6 @@ type unit struct {
 	stmts map[int]parse.Stmt      // by their offsets
 	calls map[int]*parse.CallExpr // of a name, by the name's offset
 	alone map[int]parse.Stmt      // statements whose only value is such a call, by the name's offset
-
-	replaced map[int]bool // calls whose function stands instead of them, by the name's offset
 }
 
 // function is a function of an included file.
@@ -58,7 +57,9 @@ type site struct {
 
 // link reads a script and what it includes, and decides which functions stand instead of their calls.
 func link(s *parse.Script) *linker {
-	l := &linker{funcs: map[string]*function{}, words: map[string]bool{}, places: map[place][]*function{}}
+	l := &linker{
+		funcs: map[*parse.Var]*function{}, words: map[string]bool{}, inPlace: map[*parse.CallExpr]*function{}, places: map[place][]*function{},
+	}
 	l.read(s)
 	main := l.units[len(l.units)-1]
 	l.follow(main, nil, 0, len(main.Tokens)-1)
@@ -77,13 +78,13 @@ func link(s *parse.Script) *linker {
 // read adds a file, behind those that it includes.
 func (l *linker) read(s *parse.Script) {
 	for _, inc := range s.Header.Includes {
-		if inc.Script != nil && inc.Script.Body != nil {
+		if inc.Script != nil {
 			l.read(inc.Script)
 		}
 	}
 	u := &unit{
 		Script: s, token: make(map[int]int, len(s.Tokens)), vars: map[int]*parse.Var{},
-		stmts: map[int]parse.Stmt{}, calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{},
+		stmts: map[int]parse.Stmt{}, calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{},
 	}
 	l.units = append(l.units, u)
 	for i, tok := range s.Tokens {
@@ -93,7 +94,9 @@ func (l *linker) read(s *parse.Script) {
 		}
 	}
 	for _, v := range s.Vars {
-		if v.Kind != parse.DeclaredVar && v.Kind != parse.IncludedVar {
+		if v.Kind == parse.IncludedVar {
+			l.funcs[v] = l.order[slices.IndexFunc(l.order, func(f *function) bool { return f.v.Name == v.Name })]
+		} else {
 			u.vars[v.Pos.Offset] = v
 		}
 		for _, use := range slices.Concat(v.Reads, v.Writes) {
@@ -119,7 +122,7 @@ func (l *linker) function(u *unit, local *parse.LocalFuncStmt) {
 	}
 	f.body++
 	u.block(f.Body, f, false)
-	l.order, l.funcs[f.v.Name] = append(l.order, f), f
+	l.order, l.funcs[f.v] = append(l.order, f), f
 }
 
 // block notes the statements of a block, and the calls in it. f is the function whose own block it is, or nil.
@@ -165,10 +168,8 @@ func soleCall(stmt parse.Stmt) *parse.CallExpr {
 	case *parse.CallStmt, *parse.LocalStmt, *parse.ReturnStmt:
 	case *parse.AssignStmt:
 		values = s.Values
-		for _, target := range s.Targets {
-			if name, ok := target.(*parse.NameExpr); !ok || name.Var == nil {
-				return nil
-			}
+		if slices.ContainsFunc(s.Targets, func(target parse.Expr) bool { return parse.VarOf(target) == nil }) {
+			return nil
 		}
 	default:
 		return nil
@@ -189,20 +190,10 @@ func namedCall(e parse.Expr) *parse.CallExpr {
 	return nil
 }
 
-// named returns the included function that a variable is, or nil.
-func (l *linker) named(v *parse.Var) *function {
-	if v != nil {
-		if f := l.funcs[v.Name]; f != nil && (v.Kind == parse.IncludedVar || v == f.v) {
-			return f
-		}
-	}
-	return nil
-}
-
 // follow notes the uses of functions between two tokens, and in the functions that are used there.
 func (l *linker) follow(u *unit, in *function, from, to int) {
 	for _, tok := range u.Tokens[from:to] {
-		f := l.named(u.vars[tok.Pos.Offset])
+		f := l.funcs[u.vars[tok.Pos.Offset]]
 		if f == nil || f == in && u.token[tok.Pos.Offset] < f.body {
 			continue
 		}
@@ -243,13 +234,13 @@ func (l *linker) clear(f *function) bool {
 	free := map[string]bool{}
 	for _, tok := range f.unit.Tokens[f.body:f.end] {
 		v := f.unit.vars[tok.Pos.Offset]
-		if tok.Kind == parse.Name && (v == nil || l.named(v) != nil) {
+		if tok.Kind == parse.Name && (v == nil || l.funcs[v] != nil) {
 			free[tok.Text] = true
 		}
 	}
 	for _, u := range l.units {
 		for _, v := range u.Vars {
-			if free[v.Name] && v.Kind != parse.IncludedVar && l.named(v) == nil && !f.declares(u, v) {
+			if free[v.Name] && l.funcs[v] == nil && !f.declares(u, v) {
 				return false
 			}
 		}
@@ -260,7 +251,7 @@ func (l *linker) clear(f *function) bool {
 // declares reports whether a variable of a file is one of f's.
 func (f *function) declares(u *unit, v *parse.Var) bool {
 	i, ok := u.token[v.Pos.Offset]
-	return u == f.unit && ok && i > f.from+2 && i < f.end && v.Kind != parse.DeclaredVar
+	return u == f.unit && ok && i > f.from+2 && i < f.end
 }
 
 // takes reports whether f can stand instead of one use.

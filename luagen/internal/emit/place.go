@@ -28,8 +28,11 @@ func (l *linker) replace(f *function) {
 	few := len(f.sites) == 1 || f.end-f.from <= maxSmall
 	all := few && !slices.ContainsFunc(f.sites, func(s site) bool { return !taken(s) })
 	for _, s := range f.sites {
-		s.unit.replaced[s.at] = all || s.in == nil && taken(s)
-		f.made = f.made || !s.unit.replaced[s.at]
+		if all || s.in == nil && taken(s) {
+			l.inPlace[s.unit.calls[s.at]] = f
+		} else {
+			f.made = true
+		}
 	}
 }
 
@@ -64,7 +67,7 @@ func (l *linker) needs(f *function, known map[*function]bool, body bool) (all []
 		switch {
 		case s.in != nil:
 			all = append(all, l.needs(s.in, known, true)...)
-		case body || !s.unit.replaced[s.at]:
+		case body || l.inPlace[s.unit.calls[s.at]] == nil:
 			all = append(all, s.at)
 		}
 	}

@@ -68,11 +68,11 @@ func (p *printer) next(i int) (string, int) {
 	if r, ok := stmt.(*parse.ReturnStmt); ok && p.exit.goesOn && slices.Contains(p.f.returns, r) {
 		return p.leave(r, i)
 	}
-	if call := soleCall(stmt); p.inPlace(call) != nil {
+	if call := soleCall(stmt); p.inPlace[call] != nil {
 		return p.statement(stmt, call)
 	}
 	switch call, v := p.unit.calls[at], p.unit.vars[at]; {
-	case p.inPlace(call) != nil:
+	case p.inPlace[call] != nil:
 		return p.expression(call)
 	case v != nil && tok.Kind == parse.Name: // There is one of "...", too: arg.
 		return p.nameOf(v), i + 1
@@ -82,17 +82,9 @@ func (p *printer) next(i int) (string, int) {
 	return tok.Text, i + 1
 }
 
-// inPlace returns the function that stands instead of a call, or nil.
-func (p *printer) inPlace(call *parse.CallExpr) *function {
-	if call == nil || !p.unit.replaced[call.P.Offset] {
-		return nil
-	}
-	return p.named(p.unit.vars[call.P.Offset])
-}
-
 // expression returns the only result of a function, instead of its call.
 func (p *printer) expression(call *parse.CallExpr) (string, int) {
-	f := p.inPlace(call)
+	f := p.inPlace[call]
 	in := p.into(f, call, exit{})
 	text := in.span(f.body+1, f.end)
 	switch f.result().(type) {
@@ -116,7 +108,7 @@ func (p *printer) statement(stmt parse.Stmt, call *parse.CallExpr) (string, int)
 		}
 	case *parse.AssignStmt:
 		for _, target := range s.Targets {
-			e.targets = append(e.targets, p.nameOf(target.(*parse.NameExpr).Var)) //nolint:forcetypeassert // See soleCall.
+			e.targets = append(e.targets, p.nameOf(parse.VarOf(target)))
 		}
 	}
 	return p.replaced(call, e)
@@ -131,7 +123,7 @@ func (p *printer) nameOf(v *parse.Var) string {
 
 // replaced returns the body of the function that is called, which is left by an exit.
 func (p *printer) replaced(call *parse.CallExpr, e exit) (string, int) {
-	f := p.inPlace(call)
+	f := p.inPlace[call]
 	e.early = e.goesOn && (len(f.returns) > 1 || len(f.returns) == 1 && !f.closed())
 	in, behind := p.into(f, call, e), p.unit.behind(call)
 	head, binds := "", p.binds(in, f, call)
@@ -178,7 +170,7 @@ func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
 	call := soleCall(r)
 	var text string
 	switch {
-	case p.inPlace(call) != nil:
+	case p.inPlace[call] != nil:
 		text, _ = p.replaced(call, exit{goesOn: true, targets: p.exit.targets})
 	case len(r.Values) > 0:
 		text = strings.Join(p.exit.targets, ", ") + " = " + p.span(i+1, behind)
