@@ -152,16 +152,16 @@ func (h *headerReader) errorCode(w *words) {
 
 func (h *headerReader) include(w *words) {
 	file, pos := w.next()
+	unread := !fileShape.MatchString(file)
 	switch {
-	case !fileShape.MatchString(file):
+	case unread:
 		h.find(pos, "include takes the name of a .lua file without a folder: -I names folders")
-		h.header.Includes = append(h.header.Includes, &Include{File: file, Pos: pos, Unread: true})
-		return
-	case !h.once("include "+file, pos):
+	case h.once("include "+file, pos):
+		h.end(w, "include takes one file")
+	default:
 		return
 	}
-	h.end(w, "include takes one file")
-	h.header.Includes = append(h.header.Includes, &Include{File: file, Pos: pos})
+	h.header.Includes = append(h.header.Includes, &Include{File: file, Pos: pos, Unread: unread})
 }
 
 var fileShape = regexp.MustCompile(`^[A-Za-z0-9_-]+\.lua$`)
@@ -205,18 +205,15 @@ func (h *headerReader) finish() {
 	if len(keys) == 1 && keys[0].Type.Optional {
 		h.find(keys[0].Pos, "the only key may be absent: a script runs on the node that owns its keys")
 	}
-	if !h.header.Library && len(keys) == 0 && len(h.findings) == 0 {
-		h.find(Pos{0, 1, 1}, "no key is declared: a script runs on the node that owns its keys")
-	}
-	for _, b := range h.header.Bindings {
-		if h.header.Library {
+	if h.header.Library {
+		for _, b := range h.header.Bindings {
 			h.find(b.Pos, "a library declares no names: pass %s to its functions", b.Name)
 		}
-	}
-	for _, r := range h.header.Returns {
-		if h.header.Library {
+		for _, r := range h.header.Returns {
 			h.find(r.Pos, "a library has no results")
 		}
+	} else if len(keys) == 0 && len(h.findings) == 0 {
+		h.find(Pos{0, 1, 1}, "no key is declared: a script runs on the node that owns its keys")
 	}
 	if at, retry := h.seen["retry"]; retry && h.header.ReadOnly {
 		h.find(at, "a read-only script may always be repeated: leave retry out")

@@ -159,7 +159,7 @@ func (l *lexer) next() bool {
 func (l *lexer) comment(pos Pos) {
 	annotation := strings.HasPrefix(l.text[l.at:], "---@")
 	l.skip(2)
-	long := l.peek(0) == '[' && l.longLevel() >= 0
+	long := opening.MatchString(l.text[l.at:])
 	if long {
 		l.long(pos, "comment")
 	}
@@ -169,36 +169,27 @@ func (l *lexer) comment(pos Pos) {
 	l.comments = append(l.comments, Comment{l.text[pos.Offset:l.at], pos, l.at, long})
 }
 
-// longLevel returns the number of equal signs in a long bracket that opens here, or -1.
-func (l *lexer) longLevel() int {
-	n := 0
-	for l.peek(1+n) == '=' {
-		n++
-	}
-	if l.peek(1+n) == '[' {
-		return n
-	}
-	return -1
-}
+// opening is the bracket at the front of a long string or comment.
+var opening = regexp.MustCompile(`^\[=*\[`)
 
 // long reads a long string or comment and returns its content.
 func (l *lexer) long(pos Pos, what string) string {
-	level := l.longLevel()
-	if level < 0 {
+	bracket := opening.FindString(l.text[l.at:])
+	if bracket == "" {
 		fail(pos, "malformed long string: the server expects [[ or [=[")
 	}
-	l.skip(2 + level)
+	l.skip(len(bracket))
 	if l.peek(0) == '\n' {
 		l.skip(1)
 	}
 	start := l.at
-	closing := "]" + strings.Repeat("=", level) + "]"
+	closing := strings.ReplaceAll(bracket, "[", "]")
 	length := strings.Index(l.text[start:], closing)
 	if length < 0 {
 		fail(pos, "unfinished long %s", what)
 	}
 	content := l.text[start : start+length]
-	if i := strings.Index(content, "[["); level == 0 && i >= 0 {
+	if i := strings.Index(content, "[["); bracket == "[[" && i >= 0 {
 		l.skip(i)
 		fail(l.pos(), "[[ inside [[ ]]: some servers refuse it; write [=[ ]=] around")
 	}

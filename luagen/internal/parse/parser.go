@@ -281,17 +281,15 @@ func (p *parser) repeatStatement() Stmt {
 
 func (p *parser) funcStatement() Stmt {
 	stmt := &FuncStmt{at: at{p.next().Pos}}
-	name := p.name()
-	target := Expr(p.use(name))
+	stmt.Target = p.use(p.name())
 	for p.accept(".") {
-		target = p.field(target)
+		stmt.Target = p.field(stmt.Target)
 	}
-	stmt.Target = target
 	method := p.accept(":")
 	if method {
 		p.name()
-	} else if n, ok := target.(*NameExpr); ok {
-		p.assigned(n)
+	} else {
+		p.target(stmt.Target)
 	}
 	stmt.Func = p.function(stmt.P, method)
 	return stmt
@@ -325,20 +323,17 @@ func (p *parser) exprStatement() Stmt {
 	}
 	p.expect("=")
 	stmt.Values = p.exprList()
-	for _, target := range stmt.Targets {
-		if name, ok := target.(*NameExpr); ok {
-			p.assigned(name)
-		}
-	}
 	return stmt
 }
 
-// target refuses what cannot be assigned to.
+// target marks what was read last as assigned to, and refuses what cannot be.
 func (p *parser) target(e Expr) Expr {
-	switch e.(type) {
-	case *NameExpr, *IndexExpr:
-		return e
+	switch e := e.(type) {
+	case *NameExpr:
+		e.assigned()
+	case *IndexExpr:
+	default:
+		fail(e.Pos(), "expected a call or an assignment before %s", p.found())
 	}
-	fail(e.Pos(), "expected a call or an assignment before %s", p.found())
-	return nil
+	return e
 }

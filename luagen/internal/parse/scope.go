@@ -1,7 +1,5 @@
 package parse
 
-import "slices"
-
 // function is what the parser knows of a function that it is inside of.
 type function struct {
 	outer    *function
@@ -68,18 +66,10 @@ func (p *parser) use(name Token) *NameExpr {
 	return n
 }
 
-// assigned marks a use as an assignment.
-func (p *parser) assigned(n *NameExpr) {
+// assigned marks the last use of a name as an assignment.
+func (n *NameExpr) assigned() {
 	n.Set = true
-	v := n.Var
-	if v == nil {
-		return
+	if v := n.Var; v != nil {
+		v.Reads, v.Writes = v.Reads[:len(v.Reads)-1], append(v.Writes, n)
 	}
-	for i, read := range slices.Backward(v.Reads) {
-		if read == n {
-			v.Reads = slices.Delete(v.Reads, i, i+1)
-			break
-		}
-	}
-	v.Writes = append(v.Writes, n)
 }

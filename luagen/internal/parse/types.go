@@ -24,7 +24,7 @@ type Type struct {
 func (t Type) String() string {
 	s := t.Name
 	if t.Bounded {
-		s += "(" + t.Range() + ")"
+		s += extremes.Replace(fmt.Sprintf("(%d..%d)", t.Min, t.Max))
 	}
 	if t.Hash != nil && t.Hash.Listed {
 		s += "(" + strings.Join(t.Hash.Names(), ",") + ")"
@@ -35,11 +35,8 @@ func (t Type) String() string {
 	return s
 }
 
-// Range returns the bounds as the header writes them.
-func (t Type) Range() string {
-	text := strings.TrimPrefix(fmt.Sprintf("%d..%d", t.Min, t.Max), strconv.FormatInt(math.MinInt64, 10))
-	return strings.TrimSuffix(text, strconv.FormatInt(math.MaxInt64, 10))
-}
+// extremes are the bounds that the header leaves out.
+var extremes = strings.NewReplacer(strconv.FormatInt(math.MinInt64, 10), "", strconv.FormatInt(math.MaxInt64, 10), "")
 
 // MayBeNone reports whether a result may be nil. A list is never, but its elements may be.
 func (t Type) MayBeNone() bool { return t.Optional && !t.List }
