@@ -140,10 +140,8 @@ func (m *Machine) call(e *parse.CallExpr) Value {
 		m.uses(Called, e.Fn, m.eval(e.Fn))
 	}
 	name, args := m.C.Callee(e), m.arguments(e)
-	if name == "" && m.Quiet == 0 && m.numbered(e) < 0 {
-		if !m.straight(m.C.Flow.Bodies[parse.VarOf(e.Fn)]) {
-			m.asks(m.State.At, e)
-		}
+	if name == "" && m.Quiet == 0 && m.numbered(e) < 0 && !m.straight(m.C.Flow.Bodies[parse.VarOf(e.Fn)]) {
+		m.asks(m.State.At, e)
 	}
 	v := m.outcome(name, e, args)
 	for _, arg := range args { // It is about what the function got.

@@ -94,9 +94,6 @@ func (m *Machine) Peek(e parse.Expr) Value {
 }
 
 func (m *Machine) block(all []*state, b *parse.Block) []*state {
-	if len(all) == 0 {
-		return nil
-	}
 	m.State = all[0]
 	m.see(Sight{Use: Entered, In: b})
 	all = m.statements(all, b)

@@ -34,10 +34,7 @@ const (
 
 // NewState returns a state in which nothing is known.
 func NewState() *state {
-	return newState(&facts{map[any]int{everything: 0}, []any{everything}, []int{0}})
-}
-
-func newState(f *facts) *state {
+	f := &facts{map[any]int{everything: 0}, []any{everything}, []int{0}}
 	return &state{vars: map[*parse.Var]*Value{}, fresh: map[string]*creation{}, Sure: map[string]bool{}, facts: f, asked: []int{0}, At: 1}
 }
 
@@ -59,19 +56,17 @@ func (s *state) set(x *parse.Var, v Value) { s.vars[x] = &v }
 
 // merge returns what is known where control comes from a or b.
 func merge(a, b *state) *state {
-	s := newState(a.facts)
-	s.At, s.line, s.Never, s.trail = a.At, same(a.line, b.line), a.Never && b.Never, Common(a.trail, b.trail)
+	s := a.clone()
+	s.line, s.Never, s.trail = same(a.line, b.line), a.Never && b.Never, Common(a.trail, b.trail)
 	s.asked = joinAsked(a, b, s.At)
 	for x, v := range a.vars {
-		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {
-			s.vars[x] = v
-		} else if w != nil {
+		if w := b.vars[x]; w == nil {
+			delete(s.vars, x)
+		} else if w != v && !reflect.DeepEqual(w, v) {
 			s.set(x, Join(a.settled(*v), b.settled(*w)))
 		}
 	}
-	maps.Copy(s.Sure, a.Sure)
 	maps.DeleteFunc(s.Sure, func(fact string, _ bool) bool { return !b.Sure[fact] })
-	maps.Copy(s.fresh, a.fresh)
 	maps.Copy(s.fresh, b.fresh)
 	return s
 }

@@ -103,9 +103,10 @@ func real(all []*state) []*state {
 func (m *Machine) ifs(all []*state, s *parse.IfStmt) []*state {
 	at, sides := all[0].At, [][]*state{}
 	for i, cond := range s.Conds {
-		yes, no := m.part(all, cond)
+		m.here = all
+		yes, no := m.part(all, cond, maxParts)
 		m.Conds = append(m.Conds, cond)
-		sides, all = append(sides, m.block(yes, s.Blocks[i])), no
+		sides, all = append(sides, m.block(limit(yes), s.Blocks[i])), limit(no)
 	}
 	if s.Else != nil {
 		all = m.block(all, s.Else)
@@ -115,13 +116,12 @@ func (m *Machine) ifs(all []*state, s *parse.IfStmt) []*state {
 }
 
 // part evaluates a condition, and returns the states in which it is true, and those in which it is not.
-func (m *Machine) part(all []*state, cond parse.Expr) (yes, no []*state) {
+func (m *Machine) part(all []*state, cond parse.Expr, left int) (yes, no []*state) {
 	for _, s := range all {
-		m.here, m.State = all, s
-		y, n := m.ways(s, cond, maxParts)
+		y, n := m.ways(s, cond, left)
 		yes, no = append(yes, y...), append(no, n...)
 	}
-	return limit(yes), limit(no)
+	return yes, no
 }
 
 // ways evaluates a condition in a state, and returns the states in which it is true, and in which it is not.
@@ -145,17 +145,12 @@ func (m *Machine) ways(s *state, cond parse.Expr, left int) (yes, no []*state) {
 // parts returns the states in which "x and y" or "x or y" is true, and in which it is not.
 func (m *Machine) parts(s *state, e *parse.BinaryExpr, left int) (yes, no []*state) {
 	yes, no = m.ways(s, e.L, left-1)
-	more := &yes
-	if e.Op == "or" {
-		more = &no
+	if e.Op == "and" {
+		right, wrong := m.part(real(yes), e.R, left-1)
+		return limit(right), limit(append(no, wrong...))
 	}
-	all := real(*more)
-	*more = nil
-	for _, s := range all {
-		y, n := m.ways(s, e.R, left-1)
-		yes, no = append(yes, y...), append(no, n...)
-	}
-	return limit(yes), limit(no)
+	right, wrong := m.part(real(no), e.R, left-1)
+	return limit(append(yes, right...)), limit(wrong)
 }
 
 // turn parts two ways at a condition that has no parts. That which the state has decided otherwise never is, but its code is seen.
@@ -249,7 +244,9 @@ func (m *Machine) loop(all []*state, stmt parse.Stmt) []*state {
 func (m *Machine) turns(stmt parse.Stmt, all []*state, body *parse.Block) []*state {
 	switch s := stmt.(type) {
 	case *parse.WhileStmt:
-		all, _ = m.part(all, s.Cond)
+		m.here = all
+		all, _ = m.part(all, s.Cond, maxParts)
+		all = limit(all)
 	case *parse.RepeatStmt:
 		return m.statements(all, s.Body)
 	case *parse.GenForStmt:

@@ -218,10 +218,7 @@ func keyPlaces(call CommandCall, s spec) []int {
 			start = i + 1
 		}
 	}
-	known := len(call.Words)
-	if call.Open {
-		known--
-	}
+	known := call.Least()
 	switch {
 	case start <= 0 || start > known || start == len(call.Words):
 		return nil
