@@ -32,21 +32,15 @@ type later string
 
 // facts numbers all that a script has asked in one function. The first is everything.
 type facts struct {
-	ids   map[any]int
-	all   []any
-	later []int // the number of the later of a text, else 0
+	ids map[any]int
+	all []any
 }
 
 func (f *facts) id(what any) int {
-	id, ok := f.ids[what]
-	if !ok {
-		id = len(f.all)
-		f.ids[what], f.all, f.later = id, append(f.all, what), append(f.later, 0)
-		if text, isText := what.(string); isText {
-			f.later[id] = f.id(later(text))
-		}
-	}
-	return id
+	return recalled(f.ids, what, func() int {
+		f.all = append(f.all, what)
+		return len(f.all) - 1
+	})
 }
 
 // ask notes what the script knows, or may know, which is all for ever if it is too much.
@@ -55,10 +49,9 @@ func (s *state) ask(at int, all ...any) {
 		return
 	}
 	for _, what := range all {
-		id := s.facts.id(what)
-		s.learn(at, id)
-		if more := s.facts.later[id]; more > 0 {
-			s.learn(at, more)
+		s.learn(at, s.facts.id(what))
+		if text, isText := what.(string); isText {
+			s.learn(at, s.facts.id(later(text)))
 		}
 	}
 	known := 0
@@ -105,11 +98,11 @@ func (s *state) Knows(what any) bool {
 func answers(source string) []any {
 	source, apart := strings.CutSuffix(source, itsOwn)
 	key, _, _ := strings.Cut(source, "\n")
-	if all := append(likes(source), key, anyReply); apart {
-		return all
-	} else {
-		return append(all, aWhole+key)
+	all := append(likes(source), key, anyReply)
+	if !apart {
+		all = append(all, aWhole+key)
 	}
+	return all
 }
 
 // likes returns a source and what stands for its likes: if one field that is written out is there, others are.

@@ -45,11 +45,11 @@ func (c *code) Sent(e parse.Expr, name string) []parse.Expr {
 	if call == nil {
 		return nil
 	}
-	words, _ := c.words(call)
-	if len(words) == 0 || !slices.Equal(c.commandNames(words[0]), []string{name}) {
+	command, _ := c.CommandCall(call)
+	if !slices.Equal(command.Names, []string{name}) {
 		return nil
 	}
-	return words
+	return command.Words
 }
 
 // isCommandFunction reports whether e certainly is redis.call or redis.pcall, by any local name.

@@ -56,12 +56,9 @@ func (f Form) IsToken() bool { return f.Word != "" && strings.ToUpper(f.Word) ==
 
 // movable reports whether a part may stand in any order with its like: all of its choices begin with a token.
 func (f Form) movable() bool {
-	for _, alt := range f.alts {
-		if len(alt) == 0 || !alt[0].IsToken() && !alt[0].movable() {
-			return false
-		}
-	}
-	return len(f.alts) > 0
+	return len(f.alts) > 0 && !slices.ContainsFunc(f.alts, func(alt []Form) bool {
+		return len(alt) == 0 || !alt[0].IsToken() && !alt[0].movable()
+	})
 }
 
 // Matching finds out whether the words of a call have a form, which is given by its parts.
@@ -91,12 +88,8 @@ func (m *Matching) sequence(s []Form, i int, next func(int) bool) bool {
 	if moved == 0 {
 		return m.part(s[0], i, func(j int) bool { return m.sequence(s[1:], j, next) })
 	}
-	for _, f := range s[:moved] {
-		if !f.optional {
-			return false
-		}
-	}
-	return m.sequence(s[moved:], i, next)
+	needed := slices.ContainsFunc(s[:moved], func(f Form) bool { return !f.optional })
+	return !needed && m.sequence(s[moved:], i, next)
 }
 
 // part matches one part from a word on, and goes on with next.

@@ -34,7 +34,7 @@ const (
 
 // NewState returns a state in which nothing is known.
 func NewState() *state {
-	f := &facts{map[any]int{everything: 0}, []any{everything}, []int{0}}
+	f := &facts{map[any]int{everything: 0}, []any{everything}}
 	return &state{vars: map[*parse.Var]*Value{}, fresh: map[string]*creation{}, Sure: map[string]bool{}, facts: f, asked: []int{0}, At: 1}
 }
 

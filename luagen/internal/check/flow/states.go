@@ -222,10 +222,7 @@ func (m *Machine) loop(all []*state, stmt parse.Stmt) []*state {
 	if isRepeat {
 		all = m.each(all, func() { m.eval(repeat.Cond) })
 	}
-	endless := isRepeat && parse.IsBool(repeat.Cond, false)
-	if isWhile {
-		endless = parse.IsBool(while.Cond, true)
-	}
+	endless := isRepeat && parse.IsBool(repeat.Cond, false) || isWhile && parse.IsBool(while.Cond, true)
 	switch {
 	case endless && !parse.Breaks(body):
 		all = nil

@@ -226,10 +226,8 @@ func keyPlaces(call CommandCall, s spec) []int {
 		return countedKeys(call, s, start, known)
 	case s.last >= 0:
 		return steps(start, min(start+s.last, len(call.Words)-1), s.step)
-	case !call.Open && s.limit > 1:
-		return steps(start, start+(known-start)/s.limit+s.last, s.step)
 	case !call.Open:
-		return steps(start, known+s.last, s.step)
+		return steps(start, start+(known-start)/max(s.limit, 1)+s.last, s.step)
 	case s.limit > 1 || s.step > 1 || s.last < -1:
 		return nil // where the keys end is not known
 	}

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -73,11 +74,8 @@ var Builtin = sync.OnceValue(func() *Tables {
 	if err != nil {
 		panic(err) // They are embedded: the build, or a test, would have failed.
 	}
-	slices.SortStableFunc(tables.all, func(a, b *Table) int {
-		if a.Server == b.Server && older(a.Version, b.Version) {
-			return -1
-		}
-		return 0
+	slices.SortFunc(tables.all, func(a, b *Table) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), slices.Compare(numbers(a.Version), numbers(b.Version)))
 	})
 	return tables
 })
@@ -106,9 +104,7 @@ func (ts *Tables) targets(h *parse.Header) []*Table {
 	}
 	var all []*Table
 	for _, target := range h.Since {
-		if t := ts.of(target); t != nil {
-			all = append(all, t)
-		}
+		all = append(all, ts.of(target))
 	}
 	return all
 }
@@ -159,7 +155,7 @@ func (ts *Tables) Behind(h *parse.Header) []string {
 	for _, target := range h.Since {
 		t, which := ts.of(target), ""
 		switch {
-		case t == nil || target.Version == "":
+		case target.Version == "":
 		case t.before(target):
 			which = "the newest that luagen knows; -commands takes those of a newer server"
 		case t == ts.of(parse.Target{Server: t.Server}) && older(minor(target.Version), minor(t.Version)):
