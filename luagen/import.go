@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/draft"
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // importDrafts is "luagen import": it writes annotated drafts of scripts without annotations, and checks these.
@@ -71,7 +72,7 @@ var between = regexp.MustCompile(`[^a-z0-9]+`)
 
 // scriptName makes a name for a script's file of one in Go, or of another file's.
 func scriptName(name string) string {
-	name = strings.Trim(between.ReplaceAllString(flow.Spoken(name), "_"), "_0123456789")
+	name = strings.Trim(between.ReplaceAllString(units.Spoken(name), "_"), "_0123456789")
 	if badFileName(name) != "" {
 		name += "_script"
 	}

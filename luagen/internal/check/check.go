@@ -9,6 +9,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
@@ -118,6 +119,10 @@ func (j *judge) judge(s flow.Sight) {
 	case flow.Refusable:
 		j.find(s.Call.Expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", s.Pos.Line, strings.ToUpper(s.Name))
+	case flow.Put:
+		if x := parse.VarOf(s.F); x != nil && slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool { return parse.VarOf(e) == x }) {
+			j.hole(s.V, s.E.Pos())
+		}
 	case flow.Returned:
 		j.returns(s.Stmt.(*parse.ReturnStmt), s.V)
 		j.says(append(s.Stmt.(*parse.ReturnStmt).Values, &parse.NilExpr{})[0], s.V)
@@ -227,6 +232,9 @@ func (j *judge) expressions() {
 			if j.C.Callee(e) == "tonumber" && len(e.Args) > 0 {
 				j.noKey(e.Args[0])
 			}
+			if n := j.C.Nth(e, "ARGV"); n > 0 && j.C.S.Raw && isID.MatchString(j.C.NamesOf("ARGV", n)) && !isSmall.MatchString(j.C.NamesOf("ARGV", n)) {
+				j.note(e.P, "a number has 15 or 16 digits, and ids may have more, of which the last are lost: keep it a text")
+			}
 			j.magic(e)
 			j.second(e)
 			if j.C.Callee(e) == "math.random" && !j.C.Seeds && !j.C.Assembled() && len(j.C.S.Header.Includes) == 0 {
@@ -235,6 +243,7 @@ func (j *judge) expressions() {
 		}
 	}
 	for _, cond := range j.C.Flow.Conds {
+		j.given(cond)
 		for _, part := range parse.Operands(cond, "or")[1:] {
 			if flow.ConstantKind(part)&(flow.IsText|flow.IsNumber) != 0 {
 				j.report(part.Pos(), Compare, "this is always true: write the comparison again, as in x == 1 or x == 2")

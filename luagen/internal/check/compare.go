@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -58,8 +59,13 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 }
 
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
+	if words := append(j.C.Sent(e.L, "decr"), j.C.Sent(e.L, "decrby")...); words != nil && parse.Bound(e.R) == 0 {
+		j.note(e.P, "if the key has expired, this is below 0: write <= for ==")
+	}
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	j.begins(e)
+	j.noKey(e.L)
+	j.noKey(e.R)
 	if l.New() && parse.Bound(e.R) == -2 {
 		j.find(e.P, Expire, "this is %s: TTL replies -2 of a key that is missing, and this was written: -1 if it never expires", never)
 	}
@@ -133,6 +139,8 @@ func (j *judge) isLetter(e parse.Expr) bool {
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
 }
 
+var isFlag = regexp.MustCompile(`\b(?:enabled|disabled|active|flag|blocked|allowed|closed|is \w+)\b`)
+
 // condition finds a number where a condition stands: 0 is true in Lua. Parts but the last are found where they are evaluated.
 func (j *judge) condition(e parse.Expr) {
 	e = parse.Unparen(e)
@@ -151,11 +159,34 @@ func (j *judge) condition(e parse.Expr) {
 		_, sent := j.C.CommandCall(call)
 		return !sent && parse.Mentions(call, parse.VarOf(e))
 	}
+	if words := j.C.Sent(e, "hget"); words != nil && isFlag.MatchString(j.spoken(e)+" "+j.spoken(words[len(words)-1])+" "+j.KeyText(words, len(words)-1)) {
+		j.note(e.Pos(), "'0' and 'false' are true here, too: compare it, as in == '1'")
+	}
 	switch v := j.Peek(e); {
 	case v.Is&^flow.IsFailed == flow.IsNumber, isCall && j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && v.Is&^(flow.IsFailed|flow.IsFalseValue) == flow.IsNumber:
 		j.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
 	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && len(j.C.Flow.Indices[parse.VarOf(e)]) == 0 && !slices.ContainsFunc(j.C.Flow.Calls, handed):
 		j.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
+	}
+}
+
+// given finds a condition that an argument is there, though the script takes one behind it in any case.
+func (j *judge) given(cond parse.Expr) {
+	_, bare := j.C.Origin(cond).(*parse.IndexExpr)
+	n := j.C.Nth(cond, "ARGV")
+	if !bare || n == 0 {
+		return
+	}
+	behind := func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") > n }
+	asked := slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		return ok && (b.Op == "==" || b.Op == "~=") && j.C.Nth(b.L, "ARGV") == n
+	}) || slices.ContainsFunc(j.C.Flow.Conds, func(cond parse.Expr) bool { return parse.Contains(cond, behind) })
+	if !asked && (slices.ContainsFunc(parse.Statements(j.C.S.Body), func(s parse.Stmt) bool {
+		loop, ok := s.(*parse.NumForStmt)
+		return ok && parse.Bound(loop.From) == float64(n+1) && j.C.IsList(j.LengthOf(loop.To), "ARGV")
+	}) || slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool { return slices.ContainsFunc(call.Words, behind) })) {
+		j.report(cond.Pos(), Compare, "this is always true, as others are behind it: an argument that is left out is '' there, so compare it with that")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // habits finds what a call of a command on a key shows by its words, or by the calls around it, wherever it stands.
@@ -22,13 +23,18 @@ func (j *judge) habits(all []touch) {
 		j.rows(all[:i+1])
 		j.overwritten(t, all)
 		j.owned(t, all)
+		j.twice(t, all)
+		j.carried(t, all)
+		j.shortest(t, all)
 		for _, why := range j.refused {
 			j.stays(t, why, all)
 		}
 	}
+	j.overdrawn(all)
 	parse.EachStmt(j.C.S.Body, func(stmt parse.Stmt) {
 		j.overfull(stmt, all)
 		j.undone(stmt, all)
+		j.mapped(stmt)
 	})
 	for _, e := range j.C.Flow.Calls {
 		if j.C.Callee(e) == "math.floor" && len(e.Args) == 1 {
@@ -44,6 +50,11 @@ func (j *judge) mentions(t touch, key string) bool {
 
 // amounts is of names of arguments that say how many.
 var amounts = regexp.MustCompile(`\b(?:limit|count|size|max|batch|capacity|keep|top|length|len|items|entries)$`)
+
+// spoken returns the words of the name of an expression, or of the argument that it is.
+func (j *judge) spoken(e parse.Expr) string {
+	return units.Spoken(j.C.NameOf(e)) + " " + j.C.NamesOf("ARGV", j.C.Nth(e, "ARGV"))
+}
 
 // words finds what a call shows by its words alone.
 func (j *judge) words(t touch) {
@@ -65,20 +76,25 @@ func (j *judge) words(t touch) {
 	}
 }
 
+// isBrief is of names of what mostly expires.
+var isBrief = regexp.MustCompile(`\b(?:session|token|otp|csrf|ticket|nonce|cache|invitation|login)\b`)
+
 // overwritten notes a SET of what a GET of the same key has given, changed by a number or in JSON, and a GETSET of a key of
 // which the script asks whether it is there: it takes the key's expiry away.
 func (j *judge) overwritten(t touch, all []touch) {
 	if !flow.Is(t.name, "dropping") || len(t.call.Words) != 3 || t.key == "" || slices.ContainsFunc(all, func(u touch) bool {
-		return u.key == t.key && (u.gives || flow.Units[flow.Shapes[u.name]].Per != 0)
+		return u.key == t.key && (u.gives || units.ByType[flow.Shapes[u.name]].Per != 0)
 	}) {
 		return
 	}
 	if value := t.call.Words[2]; j.C.Flow.Within(value, func(e parse.Expr) bool {
 		sum, ok := e.(*parse.BinaryExpr)
-		return ok && (sum.Op == "+" || sum.Op == "-") || j.Passed(e, "cjson.encode") != nil
+		return ok && (sum.Op == "+" || sum.Op == "-" || sum.Op == "..") || j.Passed(e, "cjson.encode") != nil
 	}) && j.C.Flow.Within(value, func(e parse.Expr) bool {
 		words := j.C.Sent(e, "get")
 		return len(words) > 1 && j.KeyText(words, 1) == t.key
+	}) || isBrief.MatchString(units.Spoken(j.C.NameOf(t.call.Words[1]))+" "+j.C.NamesOf("KEYS", j.C.Nth(t.call.Words[1], "KEYS"))) && slices.ContainsFunc(all, func(u touch) bool {
+		return u.key == t.key && u.name == "get" && j.C.InCondition(u.call.Expr)
 	}) || t.name == "getset" && slices.ContainsFunc(all, func(u touch) bool { return u.key == t.key && u.name == "exists" }) {
 		j.note(t.call.Expr.P, "SET and GETSET take an expiry away that this key may have: INCRBY keeps it, and SET with KEEPTTL")
 	}
@@ -122,7 +138,10 @@ var isNow = regexp.MustCompile(`^(?:.* )?(?:now|time|ts|timestamp)(?: (?:ms|mill
 
 // clocked reports whether an expression is the time, by its name or by TIME.
 func (j *judge) clocked(e parse.Expr) bool {
-	return isNow.MatchString(flow.Spoken(j.C.NameOf(e))) || j.C.Flow.Within(e, func(e parse.Expr) bool { return j.C.Sent(e, "time") != nil })
+	if sum := parse.Operands(j.C.Origin(e), "+"); len(sum) > 1 {
+		return j.clocked(sum[0]) || j.clocked(sum[1])
+	}
+	return isNow.MatchString(units.Spoken(j.C.NameOf(e))) || j.C.Flow.Within(e, func(e parse.Expr) bool { return j.C.Sent(e, "time") != nil })
 }
 
 // idle notes a window or a bucket whose key never expires, in a script that has no other key, and times that it counts and never removes.
@@ -132,7 +151,7 @@ func (j *judge) idle(t touch, all []touch) {
 		if u.key != t.key || t.key == "" {
 			return
 		}
-		if u.name == "zcard" && j.C.InCondition(u.call.Expr) {
+		if u.name == "zcard" && j.C.InCondition(u.call.Expr) || u.name == "zcount" || u.name == "zrangebyscore" {
 			count = u
 		}
 		removes = removes || j.C.Writes(u.call.Expr) && u.name != "zadd" && !flow.Is(u.name, "ending")
@@ -143,9 +162,11 @@ func (j *judge) idle(t touch, all []touch) {
 		})
 	}
 	if aged && !slices.ContainsFunc(all, func(u touch) bool {
-		return flow.Is(u.name, "ending") || u.name == "persist" || flow.Units[flow.Shapes[u.name]].Per != 0
+		return flow.Is(u.name, "ending") || u.name == "persist" || units.ByType[flow.Shapes[u.name]].Per != 0
 	}) {
 		j.note(t.call.Expr.P, "this key stays when its callers are gone, as nothing here gives it an expiry: call PEXPIRE with the time for which it is needed")
+	} else if count.name != t.name && count.name != "zcard" && !removes && t.name == "zadd" && j.clocked(t.call.Words[2]) {
+		j.note(t.call.Expr.P, "none of these is removed here: if they end by time, the set grows without end, so call ZREMRANGEBYSCORE, too")
 	} else if count.name == "zcard" && !removes && t.name == "zadd" && j.clocked(t.call.Words[2]) {
 		j.note(count.call.Expr.P, "none of these is removed here: if they end by time, they count still, so call ZREMRANGEBYSCORE first, or ZCOUNT")
 	}
@@ -155,7 +176,7 @@ func (j *judge) idle(t touch, all []touch) {
 func (j *judge) noKey(e parse.Expr) {
 	if n := j.C.Nth(e, "KEYS"); j.C.S.Raw && n > 0 && !j.C.Keyed[n] && !j.noted["KEYS "+flow.Itoa(n)] {
 		j.noted["KEYS "+flow.Itoa(n)] = true
-		j.find(e.Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
+		j.find(j.C.Origin(e).Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
 	}
 }
 
@@ -173,7 +194,10 @@ func (j *judge) magic(e *parse.CallExpr) {
 	}
 	for _, e := range parse.Operands(j.C.Origin(args[1]), "..") {
 		n := j.C.Nth(e, "ARGV")
-		if n == 0 || isPattern.MatchString(flow.Spoken(j.C.NameOf(args[1])+" "+j.C.NameOf(e)+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
+		if parse.IsLiteral(e, ".") {
+			j.report(e.Pos(), Compare, "in a pattern . is any letter: write '%%.' for a dot")
+		}
+		if n == 0 || isPattern.MatchString(units.Spoken(j.C.NameOf(args[1])+" "+j.C.NameOf(e)+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
 			continue
 		}
 		j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: write string.find(text, this, 1, true)")
@@ -200,5 +224,20 @@ func (j *judge) second(e *parse.CallExpr) {
 	last, ok := e.Args[len(e.Args)-1].(*parse.CallExpr)
 	if ok && (last.Method == "gsub" || j.C.Callee(last) == "string.gsub") {
 		j.report(last.P, Command, "gsub gives a second value, how often it has replaced, which is an argument here: put (...) around it")
+	}
+}
+
+// mapped finds a loop over the reply of HGETALL by pairs that takes its places for the names.
+func (j *judge) mapped(stmt parse.Stmt) {
+	loop, ok := stmt.(*parse.GenForStmt)
+	if !ok || len(loop.Vars) < 2 || len(loop.Values) != 1 {
+		return
+	}
+	list := j.Passed(loop.Values[0], "pairs")
+	if list != nil && j.C.Sent(list, "hgetall") != nil && len(loop.Vars[0].Reads) > 0 && !slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		return ok && b.Op != ".." && parse.Mentions(b, loop.Vars[0])
+	}) {
+		j.find(list.Pos(), Command, "this is a list, so pairs gives 1, 2, 3 and not the names, which stand by turns with the values: go in steps of 2")
 	}
 }

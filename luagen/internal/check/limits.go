@@ -7,6 +7,7 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 var aPlace = regexp.MustCompile(`\b(?:index|idx|stop|end|last|offset|rank|position|pos|page|score|time|id|version|seq|sequence)\b`)
@@ -25,7 +26,7 @@ func (j *judge) overfull(stmt parse.Stmt, all []touch) {
 
 func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, limit parse.Expr, all []touch) {
 	sum := func(e parse.Expr) bool { b, ok := e.(*parse.BinaryExpr); return ok && strings.Contains("+-*/%", b.Op) }
-	says := flow.Spoken(j.C.NameOf(limit)) + " " + j.C.NamesOf("ARGV", j.C.Nth(limit, "ARGV"))
+	says := units.Spoken(j.C.NameOf(limit)) + " " + j.C.NamesOf("ARGV", j.C.Nth(limit, "ARGV"))
 	if sum(limit) || parse.Bound(limit) <= 1 || aPlace.MatchString(says) || op == "" || j.C.Flow.Within(count, sum) {
 		return
 	}
@@ -41,7 +42,7 @@ func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, l
 		resets := slices.ContainsFunc(all, func(w touch) bool { return w.key == t.key && j.C.Writes(w.call.Expr) && in(w) })
 		for _, u := range all {
 			behind := !resets && u.call.Expr.P.Offset > s.P.Offset && (parse.ReturnOf(s) != nil || s.Else != nil && parse.Inside(s.Else, j.block(u)))
-			if u.key == t.key && flow.Is(u.name, "more "+t.name) && (t.name != "hget" || j.KeyText(t.call.Words, 2) == j.KeyText(u.call.Words, 2)) &&
+			if u.key == t.key && flow.Is(u.name, "more "+t.name) && (!flow.Is(t.name, "parts") || j.mentions(t, j.KeyText(u.call.Words, 2))) &&
 				(op == ">" && behind || op == "<=" && in(u)) {
 				j.find(b.P, Compare, "one more than this is let in, as line %d adds one behind it: write >= for >, and < for <=", u.call.Expr.P.Line)
 				return
@@ -64,7 +65,10 @@ func (j *judge) undone(loop parse.Stmt, all []touch) {
 				continue
 			}
 			for _, t := range all {
-				asked := slices.ContainsFunc(all, func(u touch) bool {
+				asked := j.C.Flow.Within(s.Conds[0], func(e parse.Expr) bool { // by a function of the script
+					call, ok := e.(*parse.CallExpr)
+					return ok && j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && parse.Mentions(call, parse.DeclaredBy(loop)...)
+				}) || slices.ContainsFunc(all, func(u touch) bool {
 					return u.key == t.key && !j.C.Writes(u.call.Expr) && ofTurn(u) && j.from(s.Conds[0], u)
 				})
 				if asked && t.call.Expr.P.Offset > s.P.Offset && j.C.Writes(t.call.Expr) && j.block(t) == b && ofTurn(t) && !j.C.InCondition(t.call.Expr) {

@@ -120,7 +120,7 @@ func (j *judge) rawKey(e parse.Expr, cmd *flow.Command, left int) {
 		return
 	}
 	j.keyFound = true
-	j.report(e.Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
+	j.report(j.C.Origin(e).Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
 		"another node", flow.Shown(cmd.Name))
 }
 

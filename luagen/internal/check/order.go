@@ -8,19 +8,25 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 var lockName = regexp.MustCompile(`\b(?:un)?(?:lock|lease|mutex|leader|claim)\b`)
-var ownerName = regexp.MustCompile(`\b(?:owner|holder|token|nonce|uuid|identifier|lock (?:value|id))\b`)
+var ownerName = regexp.MustCompile(`\b(?:owner|holder|worker|node|instance|token|nonce|uuid|identifier|lock (?:value|id))\b`)
 var byForce = regexp.MustCompile(`\b(?:force|admin|reset|steal|break|expired?|stale|clean|clear|reap|remove|delete|destroy)`)
+
+var isBusy = regexp.MustCompile(`^(?i:pending|processing|running|started|busy|locked|in.?progress)$`)
 
 // owned finds a lock that is freed or renewed for any caller, though an owner is passed, or no condition is about an argument; and one
 // that is taken for ever. It is a lock by its name, or if the script asks by GET whether it is there, and puts nothing into it.
 func (j *judge) owned(t touch, all []touch) {
 	key, owner, asks := j.C.Nth(t.call.Words[1], "KEYS"), 0, false
-	says := flow.Spoken(t.key+" "+j.C.NameOf(t.call.Words[1])+" ") + j.C.NamesOf("KEYS", key)
+	says := units.Spoken(t.key+" "+j.C.NameOf(t.call.Words[1])+" ") + j.C.NamesOf("KEYS", key)
 	if first, _, _ := strings.Cut(j.C.Said["1"], "\n"); key == 1 { // of a script of one lock
-		says += flow.Spoken(" " + j.C.S.Name + " " + first)
+		says += units.Spoken(" " + j.C.S.Name + " " + first)
+	}
+	if value, _ := parse.ConstantText(t.call.Words[min(2, len(t.call.Words)-1)]); t.name == "set" && isBusy.MatchString(value) {
+		says += " lock"
 	}
 	options, _ := j.FormOf(t.call, t.name).Options()
 	named, frees := lockName.MatchString(says), flow.Is(t.name, "erasing") || flow.Is(t.name, "ending") || options.Has("xx")
@@ -39,7 +45,10 @@ func (j *judge) owned(t touch, all []touch) {
 		return slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
 			b, ok := e.(*parse.BinaryExpr)
 			return ok && (b.Op == "==" || b.Op == "~=") && j.C.Flow.Within(b, about)
-		}) || slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, about) })
+		}) || slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
+			b, _ := e.(*parse.BinaryExpr)
+			return (b == nil || flow.Mirrored[b.Op] == "") && j.C.Flow.Within(e, about)
+		})
 	}
 	for n := 1; n < 10 && isLock && frees; n++ {
 		if !ownerName.MatchString(j.C.NamesOf("ARGV", n)) {
@@ -62,19 +71,25 @@ func (j *judge) owned(t touch, all []touch) {
 func (j *judge) begins(e *parse.BinaryExpr) {
 	if parse.Bound(e.R) == 1 && j.C.Flow.Within(e.L, func(e parse.Expr) bool {
 		words := append(j.C.Sent(e, "incrby"), j.C.Sent(e, "hincrby")...)
-		return len(words) > 2 && !j.Peek(words[len(words)-1]).Written() && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
-			return len(call.Names) == 1 && flow.Is(call.Names[0], "ending") && j.KeyText(call.Words, 1) == j.KeyText(words, 1)
-		})
+		return len(words) > 2 && !j.Peek(words[len(words)-1]).Written() && j.ends(words)
 	}) {
 		j.find(e.P, Expire, "this is so only if the first call adds 1, else the key never expires: compare it with what is added")
 	}
 }
 
+// ends reports whether the script gives the key of some words of a command an expiry.
+func (j *judge) ends(words []parse.Expr) bool {
+	return slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
+		return len(call.Names) == 1 && flow.Is(call.Names[0], "ending") && j.KeyText(call.Words, 1) == j.KeyText(words, 1)
+	})
+}
+
 // refills finds a time that is set to now where whole parts alone of the time since then are given: the rest is lost.
 func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 	var now, last parse.Expr
+	at := floor.P
 	parts, _ := parse.Unparen(floor.Args[0]).(*parse.BinaryExpr)
-	if parts == nil || parts.Op != "/" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
+	if parts == nil || parts.Op != "/" && parts.Op != "*" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
 		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool { return !j.C.Writes(t.call.Expr) && j.from(b.R, t) }) {
 			now, last = cmp.Or(j.Passed(b.L, "tonumber"), b.L), b.R
@@ -89,12 +104,15 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 	given := func(e parse.Expr) bool { return e == parse.Expr(floor) }
 	if stores(func(e parse.Expr) bool {
 		all := j.C.Flow.Sources[parse.VarOf(e)] // The last is what is stored; a first may be for a bucket that is new.
+		if len(all) > 0 && j.isTime(all[len(all)-1].Expr, now) {
+			at = all[len(all)-1].Expr.Pos()
+		}
 		return j.isTime(e, now) || len(all) > 0 && j.isTime(all[len(all)-1].Expr, now)
 	}) && stores(func(e parse.Expr) bool { return j.C.Flow.Within(e, given) }) && !stores(func(e parse.Expr) bool {
 		sum, ok := e.(*parse.BinaryExpr)
 		return ok && parse.VarOf(last) != nil && parse.VarOf(sum.L) == parse.VarOf(last) && j.C.Flow.Within(sum.R, given)
 	}) {
-		j.find(floor.P, Time, "the rest of this is lost where the time is stored: store the time up to which whole parts were given")
+		j.find(at, Time, "whole parts alone of the time until now are given, and the rest is lost here: store the time up to which they were given")
 	}
 }
 

@@ -3,10 +3,12 @@ package check
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it bounds, as in " +
@@ -67,6 +69,9 @@ func (j *judge) jsonOf(e parse.Expr, v flow.Value) {
 	if j.C.Flow.HasText["[]"] && j.C.Flow.HasText["{}"] {
 		return // The script puts one in the place of the other.
 	}
+	if v.Elem != nil && v.Elem.Paired {
+		j.find(e.Pos(), JSON, "this is a list of names and values by turns, and no object in JSON: make a table of it first")
+	}
 	if v.Decoded {
 		j.note(e.Pos(), "this came from JSON and is made JSON again: an empty list in it becomes {}, and a number of more than 14 digits is rounded")
 	}
@@ -74,6 +79,9 @@ func (j *judge) jsonOf(e parse.Expr, v flow.Value) {
 		j.may(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	}
 }
+
+// mayBeNone is found in comments on a time that may be 0.
+var mayBeNone = regexp.MustCompile(`\b0 +(?:=|(?:is|for|means?|stands?|or|if)\b)`)
 
 // isID is of names of what may have more than 14 digits; isSmall of ids that never do.
 var isSmall = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
@@ -85,7 +93,7 @@ func (j *judge) digits(e parse.Expr) {
 	for i := 0; ok && i < len(table.Fields); i++ {
 		f := table.Fields[i]
 		name, _ := parse.ConstantText(f.Key)
-		v, says := j.Peek(f.Value), flow.Spoken(name+" "+j.C.NameOf(f.Value))
+		v, says := j.Peek(f.Value), units.Spoken(name+" "+j.C.NameOf(f.Value))
 		if made := j.Passed(f.Value, "tonumber"); made != nil && isID.MatchString(says) && !isSmall.MatchString(says) && !j.Peek(made).Surely(flow.IsNumber) {
 			v.Large = flow.MaxShown
 		}
@@ -99,9 +107,9 @@ func (j *judge) meet(pos parse.Pos, l, r flow.Value) {
 	if u.Per > w.Per {
 		u, w, r = w, u, l
 	}
-	if u.Apart(w) && !(u.Per == 1 && r.Unit == flow.Units["microseconds"] && j.C.Seeds) {
-		j.find(pos, Time, "this mixes %s with %s: multiply the %s by %.0f", flow.UnitNames[u.Per], flow.UnitNames[w.Per],
-			flow.UnitNames[u.Per], w.Per/u.Per)
+	if u.Apart(w) && !(u.Per == 1 && r.Unit == units.ByType["microseconds"] && j.C.Seeds) {
+		j.find(pos, Time, "this mixes %s with %s: multiply the %s by %.0f", units.Names[u.Per], units.Names[w.Per],
+			units.Names[u.Per], w.Per/u.Per)
 	}
 }
 
@@ -118,11 +126,11 @@ func (j *judge) padded(s flow.Sight) {
 }
 
 func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.Expr) {
-	want, v, shown, fails := flow.Units[f.Word], j.Peek(e), strings.ToUpper(cmd.Name), "fails"
+	want, v, shown, fails := units.ByType[f.Word], j.Peek(e), strings.ToUpper(cmd.Name), "fails"
 	if flow.Is(cmd.Name, "ending") {
 		fails = "deletes the key"
 	}
-	is := v.Unit.Or(j.C.Hears(j.C.Said[flow.Itoa(e.Pos().Line-1)], flow.InComment))
+	is := v.Unit.Or(j.C.Hears(j.C.Said[flow.Itoa(e.Pos().Line-1)], units.InComment))
 	b, ok := j.C.Origin(e).(*parse.BinaryExpr) // so many minutes, hours or days
 	minutes := ok && b.Op == "*" && (math.Mod(parse.Bound(b.L), 60) == 0 || math.Mod(parse.Bound(b.R), 60) == 0)
 	written := v.Least > 0 && v.Least == v.Size  // the text of a number, too
@@ -134,25 +142,26 @@ func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.
 	}
 	switch {
 	case want.Per == 0 || !cmd.Writes:
-	case is.Per >= 1 && is.Apart(want), is.Per == want.Per && is.As+want.As == flow.ATime+flow.ADuration:
+	case is.Per >= 1 && is.Apart(want), is.Per == want.Per && is.As+want.As == units.Moment+units.Duration:
 		j.may(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.Remedy(want))
-	case want.As == flow.ATime && (written && v.Size < 1e9*want.Per || is.As == flow.ADuration || minutes):
+	case want.As == units.Moment && (written && v.Size < 1e9*want.Per || is.As == units.Duration || minutes):
 		j.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is a duration, or long ago: add the time", shown)
 	case v.Frac || v.Split && !j.State.Knows(flow.SomeWhole):
 		j.may(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
-	case want.As == flow.ADuration && v.Low:
+	case want.As == units.Duration && (v.Low || mayBeNone.MatchString(j.C.Said["ARGV["+flow.Itoa(j.C.Nth(e, "ARGV"))+"]"]) &&
+		!slices.ContainsFunc(j.C.Flow.Conds, func(cond parse.Expr) bool { return j.C.Shares(e, cond) })):
 		j.may(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
 	}
 }
 
 // meant returns the unit that a number must mean: whole minutes of the other, or so few milliseconds that nobody means them.
-func meant(n float64, want flow.Unit) flow.Unit {
+func meant(n float64, want units.Unit) units.Unit {
 	whole := func(of float64) bool { return math.Mod(n, of) == 0 }
 	switch {
-	case want == flow.Units["seconds"] && whole(60_000) && (!whole(3600) || whole(3_600_000)):
-		return flow.Unit{Per: 1000}
-	case want == flow.Units["milliseconds"] && (n < 100 || n >= 1800 && whole(60) && !whole(1000)):
-		return flow.Unit{Per: 1}
+	case want == units.ByType["seconds"] && whole(60_000) && (!whole(3600) || whole(3_600_000)):
+		return units.Unit{Per: 1000}
+	case want == units.ByType["milliseconds"] && (n < 100 || n >= 1800 && whole(60) && !whole(1000)):
+		return units.Unit{Per: 1}
 	}
-	return flow.Unit{}
+	return units.Unit{}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // rawReturn checks what a raw script returns: only a nil before a value in a table is certainly wrong.
@@ -52,7 +53,7 @@ func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 	j.turns(v, e.Pos())
 	call, made := parse.Unparen(e).(*parse.CallExpr) // such as the result of a function
 	made = made && !strings.HasPrefix(j.C.Callee(call), "math.m") && j.C.Callee(call) != "tonumber"
-	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && (v.Unit.Per > 0 || !restName.MatchString(flow.Spoken(j.C.NameOf(e)))) {
+	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && (v.Unit.Per > 0 || !restName.MatchString(units.Spoken(j.C.NameOf(e)))) {
 		j.may(e.Pos(), Result, lostFraction)
 	}
 }
@@ -124,7 +125,7 @@ func accepts(t parse.Type) flow.Kinds {
 
 func (j *judge) result(r *parse.Result, v flow.Value, pos parse.Pos) {
 	rest := v.Is &^ (flow.Absent | flow.IsFailed)
-	j.meet(pos, flow.Value{Number: flow.Number{Unit: flow.Units[r.Type.Name]}}, v)
+	j.meet(pos, flow.Value{Number: flow.Number{Unit: units.ByType[r.Type.Name]}}, v)
 	switch {
 	case v.Is&^flow.Absent == 0 && !mayBeNil(r.Type):
 		j.find(pos, Result, "this is nil for the wrapper, and %s", declares(r))

@@ -32,9 +32,12 @@ var rows = sync.OnceValue(func() (all []row) {
 
 // rows finds what habits.txt says of the last of some calls, and of those before it on the same key.
 func (j *judge) rows(all []touch) {
-	t := all[len(all)-1]
 	for _, r := range rows() {
 		if u, fits := j.first(r, all); fits {
+			t := all[len(all)-1]
+			if r.relation == "ahead" {
+				t, u = u, t
+			}
 			line := "line " + flow.Itoa(u.call.Expr.P.Line)
 			j.find(t.call.Expr.P, r.rule, "%s", strings.NewReplacer("LINE", line, "CALL", flow.Shown(t.name)).Replace(r.says))
 		}
@@ -49,7 +52,7 @@ func (j *judge) first(r row, all []touch) (touch, bool) {
 		return t, false
 	}
 	if len(r.first) == 0 {
-		return t, j.has(t, r.last, map[string]parse.Expr{})
+		return t, j.has(t, r.last, map[string]parse.Expr{}) && (r.relation == "" || j.C.S.Raw && !j.within(t, r.relation))
 	}
 	for k := i - 1; k >= 0 && t.key != ""; k-- {
 		u, names := all[k], map[string]parse.Expr{}
@@ -58,6 +61,21 @@ func (j *judge) first(r row, all []touch) (touch, bool) {
 		}
 	}
 	return t, false
+}
+
+// within reports whether a call is in a loop that ends by a condition, or, if it must not be asked for, in an if that asks a command.
+func (j *judge) within(t touch, relation string) bool {
+	return slices.ContainsFunc(parse.Statements(j.C.S.Body), func(stmt parse.Stmt) bool {
+		is := relation == "once"
+		switch s := stmt.(type) {
+		case *parse.RepeatStmt, *parse.WhileStmt:
+		case *parse.IfStmt:
+			is = relation == "unasked" && len(j.C.CommandsIn(s.Conds[0])) > 0
+		default:
+			return false
+		}
+		return is && slices.ContainsFunc(parse.Blocks(stmt), func(b *parse.Block) bool { return parse.Inside(b, j.block(t)) })
+	})
 }
 
 func (j *judge) block(t touch) *parse.Block { return j.C.Flow.Blocks[t.call.Expr] }
@@ -70,6 +88,8 @@ func (j *judge) related(relation string, all []touch) bool {
 		return j.block(u) == j.block(t)
 	case "always": // whatever the first has replied
 		return j.block(u) == j.block(t) && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return e.Pos().Offset < t.call.Expr.P.Offset && j.from(e, u) })
+	case "ahead":
+		return true
 	case "before": // the script adds what it has counted in the same block
 		return parse.Inside(j.block(t), j.block(u)) || parse.Inside(j.block(u), j.block(t)) && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
 			return slices.Equal(call.Names, []string{"zadd"}) && j.C.Flow.Blocks[call.Expr] == j.block(t)
@@ -126,6 +146,9 @@ func (j *judge) fits(e parse.Expr, want string, names map[string]parse.Expr) boo
 	case want == "i":
 		loop := j.C.Flow.Loops[parse.VarOf(e)]
 		return loop != nil && loop.Step == nil
+	case want == "0": // or it is so at first
+		all := j.C.Flow.Sources[parse.VarOf(e)]
+		return n == 0 || len(all) > 0 && parse.Bound(all[0].Expr) == 0
 	case want == "?":
 		return text == "" && math.IsNaN(n)
 	case want == ">=0":

@@ -25,7 +25,7 @@ func (r *reader) calls(f *ast.File) {
 		ast.Inspect(d, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
 				r.call(call, !imports || r.others(call, d))
-				r.passes(call)
+				r.passes(call, d)
 				r.scattered(call)
 			}
 			if imports {

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,11 +19,15 @@ var (
 	whole    = regexp.MustCompile(`\.Eval(?:RO|Ctx|Context)?\(|"(?i:EVAL)"`)
 	loading  = regexp.MustCompile(`Load\w*\(|"(?i:LOAD)"`)
 	once     = regexp.MustCompile(`== ""|!\w*(?i:loaded)`)
-	runs     = regexp.MustCompile(`^(?:Run|Eval)`)
-	cluster  = regexp.MustCompile(`\b(?:NewClusterClient\(|ClusterOptions\b|ClusterClient\b)`)
+	runs     = regexp.MustCompile(`^(?:Run|Eval|Exec)`)
+	cluster  = regexp.MustCompile(`(?i)\bcluster|ClusterClient\b|\bUniversalOptions\b`)
 	single   = regexp.MustCompile(`redis/v\d+\.(?:Client|Conn)$`)
 	aTag     = regexp.MustCompile(`\{([^{}]+)\}`)
-	tagged   = regexp.MustCompile("\\{%|[\"`]\\{[\"`] *\\+|[\"`:]\\{[\\w%]")
+	tagged   = regexp.MustCompile("\\{%|\\{[\"`] *\\+|[\"`:]\\{[\\w%]")
+	anyNodes = regexp.MustCompile(`/(?:rueidis|valkey-go)\b`)
+	resends  = regexp.MustCompile(`\bMaxRetries: *(?:[1-9]|[a-zA-Z])`)
+	tries    = regexp.MustCompile(`(?s)^for\b[^{]*\b(?i:try|tries|attempts?|retr\w+)\b|^for\b.*err == nil[^{\n]*\{\s*(?:return|break)\b`)
+	retrying = regexp.MustCompile(`(?i)retr|attempt|backoff`)
 	prefixes = regexp.MustCompile(`(?i)prefix|tag|slot|namespace`)
 )
 
@@ -83,6 +88,9 @@ func (r *reader) scattered(call *ast.CallExpr) {
 	var apart ast.Expr
 	first := ""
 	for _, e := range keys {
+		if r.code(e) == strconv.Itoa(len(keys)) {
+			r.fault(e, "key", "this number is a key here, as NewScript has got it already: leave it out")
+		}
 		from := append(r.origins(e), e)[0]
 		t, _ := r.text(from)
 		slot := string(t.bytes)
@@ -90,14 +98,20 @@ func (r *reader) scattered(call *ast.CallExpr) {
 			slot = tag[1]
 		} else if len(t.pieces) == 0 || t.holes && (r.has(tagged) || strings.HasPrefix(slot, Hole) && prefixes.MatchString(r.code(from))) {
 			return
+		} else if t.holes {
+			slot = strings.ReplaceAll(r.code(from), " ", "")
 		}
 		if first = cmp.Or(first, slot); slot != first {
-			apart = e
+			apart = from
 		}
 	}
-	if apart != nil && runs.MatchString(lastName(call.Fun)) && r.has(cluster) &&
-		!slices.ContainsFunc(call.Args[:min(2, len(call.Args))], func(e ast.Expr) bool { return single.MatchString(r.typeOf(e)) }) {
-		r.fault(apart, "key", "a cluster has these keys on different nodes, and refuses the call with CROSSSLOT: give all one {tag}")
+	if apart == nil || !runs.MatchString(lastName(call.Fun)) ||
+		slices.ContainsFunc(call.Args[:min(2, len(call.Args))], func(e ast.Expr) bool { return single.MatchString(r.typeOf(e)) }) {
+		return
+	}
+	rule := map[bool]string{true: "key", false: "note"}[r.has(cluster)]
+	if rule == "key" || anyNodes.MatchString(fmt.Sprint(r.own(call.Fun))) {
+		r.fault(apart, rule, "a cluster has these keys on different nodes, and refuses the call with CROSSSLOT: give all one {tag}")
 	}
 }
 

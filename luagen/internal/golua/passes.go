@@ -9,36 +9,55 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Call is a call that passes a script keys and arguments.
 type Call struct {
 	At         token.Position
-	Keys, Args []Passed // nil if they are not known
-	NoNil      bool     // nothing asks for the error of a nil reply
+	Keys, Args []Passed       // nil if they are not known
+	NoNil      bool           // nothing asks for the error of a nil reply
+	Counted    token.Position // where the number of its keys is written, if it is
+	OnCluster  bool           // its client may be one of a cluster
+	Again      bool           // the client, or a loop, sends it again if there is no reply
 }
 
 // Passed is a key or an argument.
 type Passed struct {
 	At   token.Position
-	As   string // it arrives as nanoseconds, float64, int or int64 of such a number, bool, time.Time, list, or refused
+	As   string // it arrives as nanoseconds, float64, int or int64 of such a number, bool, time.Time, list, list of others, or refused
 	Unit string // in what it is a time: the method that made it
 	Code string // its expression, and those from which its value comes
 }
 
 // passes notes what a call passes to scripts: to those whose method it calls, or that are among its arguments.
-func (r *reader) passes(call *ast.CallExpr) {
+func (r *reader) passes(call *ast.CallExpr, within ast.Decl) {
 	scripts, keys, args := r.parts(call)
 	for _, e := range scripts {
 		for _, origin := range r.origins(e) {
 			if c := r.of[origin]; c != nil {
 				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
 				noNil := client.MatchString(of) && !slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
-				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), noNil})
+				_, counted := r.counted(call)
+				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), noNil, counted, r.has(cluster) || anyNodes.MatchString(of), r.again(call, within)})
 			}
 		}
 	}
+}
+
+// again reports whether the client of a call, or the loop around it, tries it again.
+func (r *reader) again(call *ast.CallExpr, within ast.Decl) (again bool) {
+	ast.Inspect(within, func(n ast.Node) bool {
+		if n == nil || n.Pos() > call.Pos() || call.End() > n.End() {
+			return false
+		}
+		_, loops := n.(*ast.ForStmt)
+		outer, calls := n.(*ast.CallExpr)
+		again = again || loops && tries.MatchString(r.code(n)) || calls && retrying.MatchString(lastName(outer.Fun))
+		return true
+	})
+	return (again || r.has(resends)) && !strings.HasSuffix(r.file(call.Pos()), "_test.go")
 }
 
 // parts returns what may be the scripts of a call, and what it passes to them, nil what is not known. The keys are its first
@@ -64,7 +83,28 @@ func (r *reader) parts(call *ast.CallExpr) (scripts, keys, args []ast.Expr) {
 	if fn == nil || !fn.Variadic() {
 		return nil, nil, nil
 	}
+	first := fn.Params().Len() - 1
+	if n, _ := r.counted(call); n >= 0 && first+n <= len(call.Args) {
+		return scripts, append([]ast.Expr{}, call.Args[first:first+n]...), append([]ast.Expr{}, call.Args[first+n:]...)
+	}
 	return scripts, nil, nil
+}
+
+// counted returns how many keys the script of a call takes, and where redigo has that written, or -1.
+func (r *reader) counted(call *ast.CallExpr) (n int, at token.Position) {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || call.Ellipsis.IsValid() {
+		return -1, at
+	}
+	given, _ := r.given(method.X)
+	for _, e := range given {
+		if made, ok := e.(*ast.CallExpr); ok && len(given) == 1 && lastName(made) == "NewScript" && len(made.Args) == 2 {
+			if n, err := strconv.Atoi(r.code(made.Args[0])); err == nil {
+				return n, r.position(made.Args[0].Pos())
+			}
+		}
+	}
+	return -1, at
 }
 
 // from returns the arguments of a call from one on, or the elements of a list that stands there.
@@ -151,13 +191,19 @@ func (r *reader) sent(e ast.Expr, of string) string {
 		return "nanoseconds"
 	case client.MatchString(of) && (t == "bool" || t == "time.Time" || slices.Contains([]string{"float64", "int", "int64"}, t) && slices.ContainsFunc(from, r.isFraction)):
 		return t
-	case strings.Contains(of, "go-redis") && (strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte" && t != "[]uint8"):
-		return "list"
+	case printing.MatchString(of) && (strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte" && t != "[]uint8"):
+		if strings.Contains(of, "go-redis") && flattened.MatchString(t) {
+			return "list"
+		}
+		return "list of others"
 	case strings.Contains(of, "go-redis") && refused(r.TypeOf(e)):
 		return "refused"
 	}
 	return ""
 }
+
+var printing = regexp.MustCompile(`go-redis|redigo`)                                   // radix takes lists apart
+var flattened = regexp.MustCompile(`^(?:\[\](?:string|any|interface *\{\})|map\[.*)$`) // by go-redis, if it is the only argument
 
 // refused reports whether go-redis refuses a type of the package, as it has a name, and neither MarshalBinary nor fields for it.
 func refused(t types.Type) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // By what a script has asked and written on its way, it may know that a key, a field or an argument is there. That
@@ -216,7 +217,7 @@ func (m *Machine) sources(call CommandCall) (all []string) {
 				all[i] = aWhole + all[i]
 			}
 		}
-	case key != "" && (Units[Shapes[name]].Per != 0 || name == "type"):
+	case key != "" && (units.ByType[Shapes[name]].Per != 0 || name == "type"):
 		all = []string{aWhole + key}
 	default:
 		all = []string{cmp.Or(key, anyReply)}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // code is what is known of a script's code before it is followed.
@@ -22,12 +23,12 @@ type code struct {
 	Members    map[string]bool              // of libraries, and fields, that the script has asked for
 	Said       map[string]string            // what comments say, by "ARGV[1]", by a line
 	Keyed      map[int]bool                 // the KEYS[n] that commands take for keys
-	units      map[*parse.Var]Unit          // that names and comments say
-	heard      map[string]Unit              // likewise, by their texts
+	units      map[*parse.Var]units.Unit    // that names and comments say
+	heard      map[string]units.Unit        // likewise, by their texts
 	named      map[string]string            // what NamesOf returns
 	formsOf    map[string][]Form            // of commands, by their texts
 	Targets    []*Table                     // of the servers that the script is meant for
-	within     map[parse.Expr][]CommandCall // the calls of commands in an expression, and in what its names hold
+	within     map[parse.Expr][]CommandCall // the calls of commands in an expression, and in what its names hold; of nil: all
 	volatile   map[*parse.Var]bool          // assigned in a function that is not the one of the name
 	Resp3      bool                         // replies may have other shapes
 	Seeds      bool                         // some name has a seed in it
@@ -36,7 +37,7 @@ type code struct {
 // NewCode reads the code of a script.
 func NewCode(s *parse.Script, tables *Tables) *code {
 	c := &code{
-		S: s, Tables: tables, Said: comments(s), units: map[*parse.Var]Unit{}, heard: map[string]Unit{}, named: map[string]string{}, Flow: collect(s), frames: new(int),
+		S: s, Tables: tables, Said: units.Comments(s), units: map[*parse.Var]units.Unit{}, heard: map[string]units.Unit{}, named: map[string]string{}, Flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, Members: map[string]bool{}, formsOf: map[string][]Form{}, Keyed: map[int]bool{},
 		within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{},
 		asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), Targets: tables.targets(s.Header),
@@ -68,13 +69,14 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 
 // Calls returns the calls of commands that have words.
 func (c *code) Calls() []CommandCall {
-	var all []CommandCall
-	for _, e := range c.Flow.Calls {
-		if call, ok := c.CommandCall(e); ok && len(call.Words) > 0 {
-			all = append(all, call)
+	return recalled(c.within, nil, func() (all []CommandCall) {
+		for _, e := range c.Flow.Calls {
+			if call, ok := c.CommandCall(e); ok && len(call.Words) > 0 {
+				all = append(all, call)
+			}
 		}
-	}
-	return all
+		return all
+	})
 }
 
 // CommandsIn returns the calls of commands in an expression, and in what the names in it may hold.

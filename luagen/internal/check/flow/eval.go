@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // eval returns what is known of the value of an expression, and passes on how what is in it is used.
@@ -72,11 +73,11 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	m.see(Sight{Use: Indexed, E: e.X, F: e.Key, V: x, W: key})
 	m.proves(x)
 	if x.ByName != nil && key.Surely(IsText) && x.Is&(IsText|IsNumber) == 0 && len(m.C.Flow.aliases[parse.VarOf(e.X)]) == 0 {
-		return x.ByName.In(m.C.Hears(m.C.NameOf(e), inName))
+		return x.ByName.In(m.C.Hears(m.C.NameOf(e), units.InName))
 	}
 	if x.Elem == nil || !x.Surely(IsTable) {
 		name := m.C.NameOf(e)
-		v := unknown().In(m.C.Hears(name, inName))
+		v := unknown().In(m.C.Hears(name, units.InName))
 		if name != "" && x.Decoded && (x.doubted || x.hollow && x.listed == "") {
 			v.Missing = aField + name
 		}
@@ -92,7 +93,7 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	for _, list := range []string{"ARGV", "KEYS"} {
 		if n := m.C.Nth(e, list); n > 0 {
 			text := m.C.Said[list+"["+Itoa(n)+"]"]
-			v = v.In(m.C.Hears(text, InComment).Or(m.C.Hears(text, inName))).In(m.learned(e))
+			v = v.In(m.C.Hears(text, units.InComment).Or(m.C.Hears(text, units.InName))).In(m.learned(e))
 		}
 	}
 	return v
@@ -120,7 +121,7 @@ func (m *Machine) unary(e *parse.UnaryExpr) Value {
 	}
 	m.uses(InArithmetic, e.X, v)
 	n := v.Number
-	n.Low, n.Unit, n.Least, n.Split = v.Constant(), Unit{}, 0, false
+	n.Low, n.Unit, n.Least, n.Split = v.Constant(), units.Unit{}, 0, false
 	return Value{Is: IsNumber, Number: n}
 }
 
@@ -191,7 +192,7 @@ func (m *Machine) binary(e *parse.BinaryExpr) Value {
 	}
 	v.Unit = timeOf(e, l, r)
 	v.of, v.mixed = truth.of, true
-	return v.In(Unit{})
+	return v.In(units.Unit{})
 }
 
 func (m *Machine) either(e *parse.BinaryExpr) Value {
@@ -290,6 +291,8 @@ func arithmetic(e *parse.BinaryExpr, l, r Value) Value {
 		v.Split = v.Split && !isRemainder(e.R)
 	case "%":
 		v.Low = true
+	case "^":
+		v.Frac = v.Frac || !l.Whole
 	case "/":
 		v.Low = l.Low
 		v.Split = (r.Size == 0 || r.Size == aCount().Size) && !without(e.L)

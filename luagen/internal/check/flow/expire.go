@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // creation is a write that creates a key which has no expiry yet.
@@ -132,7 +133,7 @@ func (m *Machine) lifetime(call CommandCall, name string) {
 		m.ends(call, name, key)
 	case m.Expires(call, name):
 		m.gives(call, key)
-	case Units[Shapes[name]].Per != 0 && m.C.InCondition(call.Expr): // the script itself looks
+	case units.ByType[Shapes[name]].Per != 0 && m.C.InCondition(call.Expr): // the script itself looks
 		m.State.Sure[looked+key] = true
 	case Is(name, "removing"):
 		for i := range call.Words {
@@ -256,7 +257,7 @@ func (m *Machine) creator(call CommandCall, name string) string {
 	switch {
 	case m.State.fresh[m.KeyText(words, 1)] == nil || Is(name, "creating"):
 		return ""
-	case Units[Shapes[name]].Per != 0:
+	case units.ByType[Shapes[name]].Per != 0:
 		return lifetime
 	}
 	return afterwards

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // function follows the body of a function, once. When it runs, each variable that is assigned anywhere may have another value.
@@ -77,7 +78,7 @@ func (m *Machine) resultOf(e *parse.CallExpr, args []Value) Value {
 	}
 	v := f.yields
 	v.Missing = m.passedOn(v.Missing, m.C.Flow.Bodies[name.Var], e)
-	return v.In(m.C.Hears(name.Name, inName))
+	return v.In(m.C.Hears(name.Name, units.InName))
 }
 
 // passedOn returns what a value is a reply about that a function has returned, in the words of a call of the function.

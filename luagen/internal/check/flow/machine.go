@@ -239,6 +239,9 @@ func (v *Value) name(e parse.Expr, key, item Value) {
 
 // put notes that a value is put into the table of a name.
 func (m *Machine) put(table, key parse.Expr, item Value, e parse.Expr) {
+	if _, written := parse.ConstantText(key); !written && (m.C.Flow.Loops[parse.VarOf(key)] != nil || m.Peek(key).Surely(IsNumber)) {
+		m.see(Sight{Use: Put, E: e, F: table, V: item})
+	}
 	if v, known := m.State.Get(parse.VarOf(table)); known {
 		m.insert(&v, item, e)
 		v.name(key, m.Peek(key), item)
@@ -319,6 +322,7 @@ const (
 	Given     // a function of the server gets its arguments
 	Sent      // a command gets its words
 	Refusable // a command gives an expiry to a key that was just created
+	Put       // an element of a table
 	Returned  // by a return statement
 	Dropped   // the value of a statement
 	Entered   // a block

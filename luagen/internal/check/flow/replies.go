@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // Is reports whether a command or a function is in a list of words.txt.
@@ -52,9 +53,9 @@ func (m *Machine) reply(call CommandCall, name string, known int) Value {
 		return pairs
 	case found:
 		return v
-	case Units[shape].Per != 0:
+	case units.ByType[shape].Per != 0:
 		v = countUpTo(MaxLife)
-		v.Low, v.Unit = strings.HasSuffix(name, "ttl") && !m.State.Sure[lives+m.KeyText(call.Words, 1)], Units[shape]
+		v.Low, v.Unit = strings.HasSuffix(name, "ttl") && !m.State.Sure[lives+m.KeyText(call.Words, 1)], units.ByType[shape]
 		return v
 	case shape == "rank" && known == len(call.Words) && known == 3:
 		return Value{Is: IsNumber | IsFalseValue, Number: aCount().Number}
@@ -107,8 +108,8 @@ const (
 // lists are the replies that have elements of several kinds.
 var lists = map[string]Value{
 	"time": tuple( // to the year 2106
-		Value{Is: IsText, Role: ASecond, Number: Number{Whole: true, Size: 1 << 32, Large: Now, Unit: Units["unix-time-seconds"]}},
-		Value{Is: IsText, Role: AMicro, Number: Number{Whole: true, Size: 999_999, Large: 999_999, Unit: Units["microseconds"]}},
+		Value{Is: IsText, Role: ASecond, Number: Number{Whole: true, Size: 1 << 32, Large: Now, Unit: units.ByType["unix-time-seconds"]}},
+		Value{Is: IsText, Role: AMicro, Number: Number{Whole: true, Size: 999_999, Large: 999_999, Unit: units.ByType["microseconds"]}},
 	),
 	"incrbyfloat": decimal, "hincrbyfloat": decimal,
 	"hgetall": pairs, "zpopmax": pairs, "zpopmin": pairs,

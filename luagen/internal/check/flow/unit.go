@@ -2,89 +2,35 @@ package flow
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
-
-// Unit is in what a time is measured. Its zero is unknown.
-type Unit struct {
-	Per float64 // second
-	As  span
-}
-
-// span is how long something takes, or a time since 1970.
-type span int
-
-const (
-	ADuration span = iota + 1 // how long something takes
-	ATime                     // since 1970
-)
-
-// Units has them by the names of declared types, and of the places that commands have for them.
-var Units = map[string]Unit{
-	"seconds": {1, ADuration}, "milliseconds": {1000, ADuration}, "unixmilli": {1000, ATime},
-	"microseconds": {1e6, ADuration}, "unix-time-seconds": {1, ATime}, "unix-time-milliseconds": {1000, ATime},
-}
-
-// UnitNames are those of units, by how many of them are a second. Nobody means the last two: something was multiplied wrongly.
-var UnitNames = map[float64]string{1: "seconds", 1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds", 1e-3: "thousands of seconds", 1e12: "picoseconds"}
-
-// String says a unit in words.
-func (u Unit) String() string {
-	text := UnitNames[u.Per]
-	if u.As == ATime {
-		text += " since 1970"
-	}
-	return text
-}
-
-// Remedy says how to get one unit from another.
-func (u Unit) Remedy(want Unit) string {
-	switch by := want.Per / u.Per; {
-	case by == 1:
-		return "add or subtract the time"
-	case by > 1:
-		return fmt.Sprintf("multiply it by %.0f", by)
-	default:
-		return fmt.Sprintf("divide it by %.0f, with math.ceil", 1/by)
-	}
-}
-
-// Apart reports whether two times certainly are of different units.
-func (u Unit) Apart(w Unit) bool {
-	return UnitNames[u.Per] != "" && UnitNames[w.Per] != "" && u.Per != w.Per
-}
-
-// Or returns a unit, or another as far as it is not known.
-func (u Unit) Or(w Unit) Unit {
-	return Unit{cmp.Or(u.Per, w.Per), cmp.Or(u.As, w.As)}
-}
 
 // In returns a value with a unit, if none is known.
-func (v Value) In(says Unit) Value {
-	if v.Unit = v.Unit.Or(says); v.Unit.As == ATime {
+func (v Value) In(says units.Unit) Value {
+	if v.Unit = v.Unit.Or(says); v.Unit.As == units.Moment {
 		v.Large = cmp.Or(v.Large, Now*v.Unit.Per)
 	}
 	return v
 }
 
 // timeOf returns the unit of a sum or a difference of times, or of a time that a number which is written out makes another of.
-func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
+func timeOf(e *parse.BinaryExpr, l, r Value) units.Unit {
 	u, w, by := l.Unit, r.Unit, r.Size
 	switch {
 	case (e.Op == "+" || e.Op == "-") && !u.Apart(w):
-		sum := Unit{Per: cmp.Or(u.Per, w.Per)}
+		sum := units.Unit{Per: cmp.Or(u.Per, w.Per)}
 		switch { // That of a time and one which is not known may be a duration.
 		case r.Constant() || isRemainder(e.R):
 			return u
 		case u.As == w.As && u.As != 0:
-			sum.As = ADuration
-		case e.Op == "+" || w.As == ADuration:
+			sum.As = units.Duration
+		case e.Op == "+" || w.As == units.Duration:
 			sum.As = max(u.As, w.As)
 		}
 		return sum
@@ -93,7 +39,7 @@ func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 	case e.Op == "/" && r.Constant():
 		by = 1 / r.Size
 	case e.Op != "*" || !r.Constant():
-		return Unit{}
+		return units.Unit{}
 	}
 	if by >= 60 || by <= 1.0/60 { // A small one changes no unit.
 		u.Per = math.Round(u.Per*by*1e9) / 1e9
@@ -102,25 +48,25 @@ func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 }
 
 // Learn notes the unit of arguments that an expression is made of, of which nothing else says any, by what it is used for.
-func (m *Machine) Learn(e parse.Expr, u Unit) {
+func (m *Machine) Learn(e parse.Expr, u units.Unit) {
 	if whole := cmp.Or(m.Passed(e, "math.ceil"), m.Passed(e, "math.floor")); whole != nil {
 		e = whole
 	}
 	if b, ok := parse.Unparen(e).(*parse.BinaryExpr); ok {
-		u.Per /= timeOf(b, Value{Number: Number{Unit: Unit{Per: 1}}}, m.Peek(b.R)).Per // and so infinite if it cannot be one
+		u.Per /= timeOf(b, Value{Number: Number{Unit: units.Unit{Per: 1}}}, m.Peek(b.R)).Per // and so infinite if it cannot be one
 		if m.Learn(b.L, u); b.Op == "+" || b.Op == "-" {
 			m.Learn(b.R, u)
 		}
-	} else if n := m.C.Nth(e, "ARGV"); n > 0 && UnitNames[u.Per] != "" && m.Peek(e).Unit.Per == 0 {
-		m.State.Sure[unitOf+Itoa(n)+UnitNames[u.Per]] = true
+	} else if n := m.C.Nth(e, "ARGV"); n > 0 && units.Names[u.Per] != "" && m.Peek(e).Unit.Per == 0 {
+		m.State.Sure[unitOf+Itoa(n)+units.Names[u.Per]] = true
 	}
 }
 
 // learned returns the unit that was learned of an argument.
-func (m *Machine) learned(e parse.Expr) (u Unit) {
+func (m *Machine) learned(e parse.Expr) (u units.Unit) {
 	n := m.C.Nth(e, "ARGV")
 	for _, per := range []float64{1, 1e3, 1e6} {
-		if n > 0 && m.State.Sure[unitOf+Itoa(n)+UnitNames[per]] {
+		if n > 0 && m.State.Sure[unitOf+Itoa(n)+units.Names[per]] {
 			u.Per = per
 		}
 	}
@@ -174,88 +120,16 @@ func isRemainder(e parse.Expr) bool {
 	return ok && b.Op == "%"
 }
 
-var (
-	aUnit   = "(?:" + strings.Join(parse.Words("units"), "|") + ")"
-	aLength = "(?:" + strings.Join(parse.Words("lengths"), "|") + ")"
-	aSpan   = `(?:` + aLength + `|expiry|expiration)` // which may be the time when it ends
-	aMoment = `(?:now|timestamp|epoch|unix|unix time|current time| at|时间戳|当前时间)`
-	aClock  = `(?:` + aSpan + `|time|expire|` + aMoment + `)`
-)
-
-var (
-	humps  = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	inName = regexp.MustCompile(`^(?:ms|.+ (?:millis?|ms|m?secs?)|(?:.+ )?(?:(?:milli|micro|nano)?seconds|millis|micros|nanos)|` +
-		`.*(?:` + aSpan + `|` + aMoment + `|\btime|^last|^start) ` + aUnit + `)$`)
-	// InComment is of comments that say a unit.
-	InComment = regexp.MustCompile(`(?:\bin |单位|(?:^|\W|` + aClock + `)[(（]|^|\b` + aClock + ` )` + aUnit + `(?:[^\w/]|$)`)
-	anAmount  = regexp.MustCompile(` per |\d ` + aUnit + `\b`) // of times, or in a time
-	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
-		`(\b(?:seconds?|secs?|s)\b|秒)`)
-	spanAt   = regexp.MustCompile(`\b` + aLength + `\W*(?:in)?\W*$`)
-	momentAt = regexp.MustCompile(aMoment + `\W*(?:in)?\W*$`)
-)
-
-// Spoken returns the words of a name or a comment.
-func Spoken(text string) string {
-	return strings.ToLower(strings.ReplaceAll(humps.ReplaceAllString(text, "$1 $2"), "_", " "))
-}
-
 // Hears returns the unit that a name or a comment certainly says a time is in: window_ms, "heartbeat TTL (milliseconds)".
-func (c *code) Hears(text string, in *regexp.Regexp) Unit {
-	return recalled(c.heard, in.String()+text, func() Unit { return unitIn(text, in) })
-}
-
-// unitIn reads what Hears returns.
-func unitIn(text string, in *regexp.Regexp) (says Unit) {
-	text, _, _ = strings.Cut(Spoken(text), "argv")
-	before := text
-	if in.MatchString(text) {
-		for _, word := range ofUnits.FindAllStringSubmatch(text, -1) {
-			n := 1 + slices.IndexFunc(word[1:], func(group string) bool { return group != "" })
-			if per := math.Pow(1000, float64(n%4)); says.Per == 0 || says.Per == per {
-				says.Per = per
-			} else {
-				return Unit{}
-			}
-		}
-		before = text[:ofUnits.FindStringIndex(text)[0]]
-	}
-	switch {
-	case anAmount.MatchString(text) || strings.Contains(strings.ReplaceAll(text, "每次", ""), "每"):
-		return Unit{}
-	case momentAt.MatchString(before):
-		says.As = ATime
-	case spanAt.MatchString(before):
-		says.As = ADuration
-	}
-	return says
+func (c *code) Hears(text string, in *regexp.Regexp) units.Unit {
+	return recalled(c.heard, in.String()+text, func() units.Unit { return units.Said(text, in) })
 }
 
 // says returns the unit that the name of a local or a comment says it is in.
-func (c *code) says(x *parse.Var) Unit {
-	return recalled(c.units, x, func() Unit {
-		return c.Hears(x.Name, inName).Or(c.Hears(c.Said[Itoa(x.Pos.Line)], InComment))
+func (c *code) says(x *parse.Var) units.Unit {
+	return recalled(c.units, x, func() units.Unit {
+		return c.Hears(x.Name, units.InName).Or(c.Hears(c.Said[Itoa(x.Pos.Line)], units.InComment))
 	})
-}
-
-var aList = regexp.MustCompile(`\bARGV *[=:] *(?:\{([^}]*)\}|([^\n{]*,.*))`)
-
-// comments returns what they say of ARGV[n] and of lines.
-func comments(s *parse.Script) map[string]string {
-	all, text := map[string]string{}, strings.Builder{}
-	for _, comment := range s.Comments {
-		parse.Said(all, comment.Text)
-		plain := strings.Trim(comment.Text, "-[] ")
-		all[Itoa(comment.Pos.Line)] = plain
-		text.WriteString(plain + "\n")
-	}
-	for _, list := range aList.FindAllStringSubmatch(text.String(), -1) {
-		for i, item := range strings.Split(list[1]+list[2], ",") {
-			name := "ARGV[" + Itoa(i+1) + "]"
-			all[name] = cmp.Or(all[name], strings.TrimSpace(item))
-		}
-	}
-	return all
 }
 
 // NameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.

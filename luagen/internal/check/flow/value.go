@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 // Kinds is a set of what a value may be.
@@ -73,14 +74,14 @@ type Value struct {
 
 // Number is what is known of a number, or of the number that a text holds.
 type Number struct {
-	Size  float64 // how large it may well be, 0: unknown
-	Large float64 // how large it is in some cases, 0: unknown
-	Least float64 // it certainly is no less, 0: unknown
-	Whole bool    // it certainly has no fraction
-	Frac  bool    // it may well have one
-	Split bool    // it is divided by a number that is written out, and may well have a fraction then
-	Low   bool    // it may well be 0 or less
-	Unit  Unit    // of a time,
+	Size  float64    // how large it may well be, 0: unknown
+	Large float64    // how large it is in some cases, 0: unknown
+	Least float64    // it certainly is no less, 0: unknown
+	Whole bool       // it certainly has no fraction
+	Frac  bool       // it may well have one
+	Split bool       // it is divided by a number that is written out, and may well have a fraction then
+	Low   bool       // it may well be 0 or less
+	Unit  units.Unit // of a time,
 }
 
 func countUpTo(size float64) Value {
@@ -203,7 +204,7 @@ func declared(b *parse.Binding) Value {
 func scalar(b *parse.Binding) Value {
 	v := textValue()
 	t := b.Type
-	v.Unit = Units[t.Name]
+	v.Unit = units.ByType[t.Name]
 	if t.Bounded {
 		v.Least = float64(max(t.Min, 0))
 		v.Low = t.Min > math.MinInt64 && t.Min <= 0
