@@ -9,9 +9,12 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
+// equates reports whether an operation asks if two are the same.
+func equates(b *parse.BinaryExpr) bool { return b.Op == "==" || b.Op == "~=" }
+
 // never finds an argument that is compared with a text which it never is.
 func (j *judge) never(e *parse.BinaryExpr) {
-	if e.Op != "==" && e.Op != "~=" {
+	if !equates(e) {
 		return
 	}
 	for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
@@ -178,10 +181,8 @@ func (j *judge) given(cond parse.Expr) {
 		return
 	}
 	behind := func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") > n }
-	asked := slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && (b.Op == "==" || b.Op == "~=") && j.C.Nth(b.L, "ARGV") == n
-	}) || slices.ContainsFunc(j.C.Flow.Conds, func(cond parse.Expr) bool { return parse.Contains(cond, behind) })
+	asked := slices.ContainsFunc(j.C.Flow.Binaries, func(b *parse.BinaryExpr) bool { return equates(b) && j.C.Nth(b.L, "ARGV") == n }) ||
+		slices.ContainsFunc(j.C.Flow.Conds, func(cond parse.Expr) bool { return parse.Contains(cond, behind) })
 	if !asked && (slices.ContainsFunc(parse.Statements(j.C.S.Body), func(s parse.Stmt) bool {
 		loop, ok := s.(*parse.NumForStmt)
 		return ok && parse.Bound(loop.From) == float64(n+1) && j.C.IsList(j.LengthOf(loop.To), "ARGV")

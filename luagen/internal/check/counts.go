@@ -11,9 +11,12 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// from reports whether an expression is made of the reply of a call.
-func (j *judge) from(e parse.Expr, t touch) bool {
-	return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
+// from reports whether an expression is made of another, such as a call.
+func (j *judge) from(e, of parse.Expr) bool { return j.C.Flow.Within(e, same(of)) }
+
+// same returns the question whether an expression is this very one.
+func same(this parse.Expr) func(parse.Expr) bool {
+	return func(e parse.Expr) bool { return e == this }
 }
 
 // refusal is a condition because of which the script says no, and whether it is true then.
@@ -73,11 +76,11 @@ func (j *judge) stays(t touch, why refusal, all []touch) {
 	}
 	r, ok := j.C.Origin(why.cond).(*parse.BinaryExpr)
 	r = cmp.Or(r, new(parse.BinaryExpr))
-	if left, isLeft := j.C.Origin(r.L).(*parse.BinaryExpr); isLeft && left.Op == "-" && parse.Bound(r.R) == 0 && j.from(left.R, about) {
+	if left, isLeft := j.C.Origin(r.L).(*parse.BinaryExpr); isLeft && left.Op == "-" && parse.Bound(r.R) == 0 && j.from(left.R, about.call.Expr) {
 		turned := *r // limit - count < 0 is count > limit
 		r, turned.L, turned.Op, turned.R = &turned, left.R, flow.Mirrored[r.Op], left.L
 	}
-	if !ok || !isCount && about.name == t.name || t.key == "" || !j.from(r.L, about) || j.from(r.R, about) || about.call.Expr.P.Offset > r.P.Offset || !strings.ContainsAny(r.Op, "<>") ||
+	if !ok || !isCount && about.name == t.name || t.key == "" || !j.from(r.L, about.call.Expr) || j.from(r.R, about.call.Expr) || about.call.Expr.P.Offset > r.P.Offset || !strings.ContainsAny(r.Op, "<>") ||
 		!down && (r.Op[0] == '>') != why.truth || down && (r.Op != "<" || !why.truth) && (r.Op != ">=" || why.truth) || down && parse.Bound(r.R) != 0 {
 		return
 	}
@@ -93,14 +96,11 @@ func (j *judge) stays(t touch, why refusal, all []touch) {
 
 // overdrawn finds a condition that any are left, before the script takes as many as an argument says, which it compares with nothing.
 func (j *judge) overdrawn(all []touch) {
-	for _, e := range j.C.Flow.Exprs {
-		sum, ok := e.(*parse.BinaryExpr)
+	for _, sum := range j.C.Flow.Binaries {
 		stored := slices.IndexFunc(all, func(t touch) bool {
-			return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words, func(e parse.Expr) bool {
-				return j.C.Flow.Within(e, func(e parse.Expr) bool { return ok && e == parse.Expr(sum) })
-			})
+			return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words, func(e parse.Expr) bool { return j.from(e, sum) })
 		})
-		if ok && sum.Op == "-" && j.C.Nth(sum.R, "ARGV") > 0 && parse.VarOf(sum.L) != nil && stored >= 0 {
+		if sum.Op == "-" && j.C.Nth(sum.R, "ARGV") > 0 && parse.VarOf(sum.L) != nil && stored >= 0 {
 			j.taken(sum.P, sum.R, true, func(e parse.Expr) bool { return parse.VarOf(e) == parse.VarOf(sum.L) })
 			j.charged(sum, all[stored])
 		}
@@ -113,7 +113,9 @@ func (j *judge) overdrawn(all []touch) {
 		}
 		if flow.Is(t.name, "counting") && t.key != "" && j.C.Nth(last, "ARGV") > 0 {
 			j.taken(t.call.Expr.P, last, isMinus != (t.name == "decrby"), func(e parse.Expr) bool {
-				return slices.ContainsFunc(all, func(u touch) bool { return u.key == t.key && strings.HasSuffix(u.name, "get") && j.from(e, u) })
+				return slices.ContainsFunc(all, func(u touch) bool {
+					return u.key == t.key && strings.HasSuffix(u.name, "get") && j.from(e, u.call.Expr)
+				})
 			})
 		}
 	}
@@ -130,9 +132,7 @@ func (j *judge) charged(sum *parse.BinaryExpr, stored touch) {
 		s, ok := stmt.(*parse.IfStmt)
 		return ok && s.P.Offset < stored.call.Expr.P.Offset && j.C.Flow.Within(s.Conds[0], says) && (parse.ReturnOf(s) != nil || slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool {
 			return parse.Assigned(b)[left] || parse.Inside(b, j.block(stored)) || slices.ContainsFunc(parse.Statements(b), func(stmt parse.Stmt) bool {
-				return slices.ContainsFunc(parse.Exprs(stmt), func(e parse.Expr) bool {
-					return parse.Contains(e, func(e parse.Expr) bool { return e == parse.Expr(sum) })
-				})
+				return slices.ContainsFunc(parse.Exprs(stmt), func(e parse.Expr) bool { return parse.Contains(e, same(sum)) })
 			})
 		}))
 	}
@@ -144,30 +144,24 @@ func (j *judge) charged(sum *parse.BinaryExpr, stored touch) {
 
 func (j *judge) taken(at parse.Pos, amount parse.Expr, down bool, left func(parse.Expr) bool) {
 	var asks *parse.BinaryExpr
-	for _, e := range j.C.Flow.Exprs {
-		b, ok := e.(*parse.BinaryExpr)
-		_, is := flow.Mirrored[op(b)]
-		call, isCall := e.(*parse.CallExpr)
+	bounds := func(call *parse.CallExpr) bool {
+		return strings.HasPrefix(j.C.Callee(call), "math.m") && j.C.Shares(call, amount)
+	}
+	if slices.ContainsFunc(j.C.Flow.Calls, bounds) {
+		return
+	}
+	for _, b := range j.C.Flow.Binaries {
 		switch {
-		case isCall && strings.HasPrefix(j.C.Callee(call), "math.m") && j.C.Shares(call, amount):
-			return
-		case !ok || !is && b.Op != "==" && b.Op != "~=":
+		case flow.Mirrored[b.Op] == "":
 		case j.C.Shares(b, amount) && parse.Contains(b, left):
 			return
-		case b.Op != "~=" && left(b.L) && !j.C.Shares(j.C.Origin(b.L), amount) && (down && (parse.Bound(b.R) == 0 || parse.Bound(b.R) == 1) || !down && is && j.C.Nth(b.R, "ARGV") > 0) && b.P.Offset < at.Offset:
+		case b.Op != "~=" && left(b.L) && !j.C.Shares(j.C.Origin(b.L), amount) && (down && (parse.Bound(b.R) == 0 || parse.Bound(b.R) == 1) || !down && j.C.Nth(b.R, "ARGV") > 0) && b.P.Offset < at.Offset:
 			asks = b
 		}
 	}
 	if asks != nil {
 		j.find(asks.P, Command, "this asks for one alone, and line %d counts as many as an argument says: let it ask for these", at.Line)
 	}
-}
-
-func op(b *parse.BinaryExpr) string {
-	if b == nil {
-		return ""
-	}
-	return b.Op
 }
 
 // twice notes the removal of a member that may have been removed before, of which nothing asks the reply, and the count beside it.

@@ -62,11 +62,10 @@ func (j *judge) words(t touch) {
 		j.find(t.call.Expr.P, Command, "%s does more if it runs twice, so this script is not safe to retry: leave ---@retry out", flow.Shown(t.name))
 	}
 	match := j.FormOf(t.call, t.name)
-	if words := t.call.Words; len(words) > 3 && (t.name == "ltrim" || flow.Is(t.name, "by rank")) && parse.Bound(j.C.Origin(words[2])) == 0 &&
-		amounts.MatchString(j.C.NamesOf("ARGV", j.C.Nth(words[3], "ARGV"))) && !slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr) // as one more says that there are others behind
-		return ok && j.LengthOf(b.L) != nil && j.C.Shares(b.R, words[3])
-	}) {
+	words := t.call.Words // One that asks for one more does so to know whether there are others behind.
+	asksMore := func(b *parse.BinaryExpr) bool { return j.LengthOf(b.L) != nil && j.C.Shares(b.R, words[3]) }
+	if len(words) > 3 && (t.name == "ltrim" || flow.Is(t.name, "by rank")) && parse.Bound(j.C.Origin(words[2])) == 0 &&
+		amounts.MatchString(j.C.NamesOf("ARGV", j.C.Nth(words[3], "ARGV"))) && !slices.ContainsFunc(j.C.Flow.Binaries, asksMore) {
 		j.find(words[3].Pos(), Command, "this is the last index, and it counts, too, so that is one more: write - 1 behind it")
 	}
 	for i, f := range match.As {
@@ -155,10 +154,9 @@ func (j *judge) idle(t touch, all []touch) {
 			count = u
 		}
 		removes = removes || j.C.Writes(u.call.Expr) && u.name != "zadd" && !flow.Is(u.name, "ending")
-		aged = aged || slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
-			b, ok := e.(*parse.BinaryExpr)
-			return ok && b.Op == "-" && j.clocked(b.L) && (t.name != "zadd" && (u.name == "hget" || u.name == "hmget") && j.from(b.R, u) ||
-				t.name == "zadd" && u.name == "zremrangebyscore" && j.C.Flow.Within(u.call.Words[len(u.call.Words)-1], func(e parse.Expr) bool { return e == parse.Expr(b) }))
+		aged = aged || slices.ContainsFunc(j.C.Flow.Binaries, func(b *parse.BinaryExpr) bool {
+			return b.Op == "-" && j.clocked(b.L) && (t.name != "zadd" && (u.name == "hget" || u.name == "hmget") && j.from(b.R, u.call.Expr) ||
+				t.name == "zadd" && u.name == "zremrangebyscore" && j.from(u.call.Words[len(u.call.Words)-1], b))
 		})
 	}
 	if aged && !slices.ContainsFunc(all, func(u touch) bool {
@@ -234,10 +232,8 @@ func (j *judge) mapped(stmt parse.Stmt) {
 		return
 	}
 	list := j.Passed(loop.Values[0], "pairs")
-	if list != nil && j.C.Sent(list, "hgetall") != nil && len(loop.Vars[0].Reads) > 0 && !slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && b.Op != ".." && parse.Mentions(b, loop.Vars[0])
-	}) {
+	counts := func(b *parse.BinaryExpr) bool { return b.Op != ".." && parse.Mentions(b, loop.Vars[0]) }
+	if list != nil && j.C.Sent(list, "hgetall") != nil && len(loop.Vars[0].Reads) > 0 && !slices.ContainsFunc(j.C.Flow.Binaries, counts) {
 		j.find(list.Pos(), Command, "this is a list, so pairs gives 1, 2, 3 and not the names, which stand by turns with the values: go in steps of 2")
 	}
 }

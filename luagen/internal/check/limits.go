@@ -32,7 +32,7 @@ func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, l
 	}
 	in := func(t touch) bool { return parse.Inside(s.Blocks[0], j.block(t)) }
 	for _, t := range all {
-		here := parse.Contains(b, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
+		here := parse.Contains(b, same(t.call.Expr))
 		if !here && t.call.Expr.P.Offset > s.P.Offset || !slices.ContainsFunc(j.C.CommandsIn(count), func(call flow.CommandCall) bool { return call.Expr == t.call.Expr }) {
 			continue
 		}
@@ -69,7 +69,7 @@ func (j *judge) undone(loop parse.Stmt, all []touch) {
 					call, ok := e.(*parse.CallExpr)
 					return ok && j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && parse.Mentions(call, parse.DeclaredBy(loop)...)
 				}) || slices.ContainsFunc(all, func(u touch) bool {
-					return u.key == t.key && !j.C.Writes(u.call.Expr) && ofTurn(u) && j.from(s.Conds[0], u)
+					return u.key == t.key && !j.C.Writes(u.call.Expr) && ofTurn(u) && j.from(s.Conds[0], u.call.Expr)
 				})
 				if asked && t.call.Expr.P.Offset > s.P.Offset && j.C.Writes(t.call.Expr) && j.block(t) == b && ofTurn(t) && !j.C.InCondition(t.call.Expr) {
 					j.find(t.call.Expr.P, Command, "line %d returns, and what this has done before stays: ask for all first", parse.ReturnOf(s).P.Line)

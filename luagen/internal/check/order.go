@@ -42,13 +42,11 @@ func (j *judge) owned(t touch, all []touch) {
 		j.find(t.call.Expr.P, Expire, "this lock is held for ever if its holder dies: give it an expiry, as SET with NX and PX does")
 	}
 	compares := func(about func(parse.Expr) bool) bool {
-		return slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
-			b, ok := e.(*parse.BinaryExpr)
-			return ok && (b.Op == "==" || b.Op == "~=") && j.C.Flow.Within(b, about)
-		}) || slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
-			b, _ := e.(*parse.BinaryExpr)
-			return (b == nil || flow.Mirrored[b.Op] == "") && j.C.Flow.Within(e, about)
-		})
+		return slices.ContainsFunc(j.C.Flow.Binaries, func(b *parse.BinaryExpr) bool { return equates(b) && j.C.Flow.Within(b, about) }) ||
+			slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
+				b, _ := e.(*parse.BinaryExpr)
+				return (b == nil || flow.Mirrored[b.Op] == "") && j.C.Flow.Within(e, about)
+			})
 	}
 	for n := 1; n < 10 && isLock && frees; n++ {
 		if !ownerName.MatchString(j.C.NamesOf("ARGV", n)) {
@@ -91,7 +89,7 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 	parts, _ := parse.Unparen(floor.Args[0]).(*parse.BinaryExpr)
 	if parts == nil || parts.Op != "/" && parts.Op != "*" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
-		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool { return !j.C.Writes(t.call.Expr) && j.from(b.R, t) }) {
+		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool { return !j.C.Writes(t.call.Expr) && j.from(b.R, t.call.Expr) }) {
 			now, last = cmp.Or(j.Passed(b.L, "tonumber"), b.L), b.R
 		}
 		return now != nil
@@ -101,16 +99,15 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 	stores := func(of func(parse.Expr) bool) bool {
 		return slices.ContainsFunc(all, func(t touch) bool { return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words[2:], of) })
 	}
-	given := func(e parse.Expr) bool { return e == parse.Expr(floor) }
 	if stores(func(e parse.Expr) bool {
 		all := j.C.Flow.Sources[parse.VarOf(e)] // The last is what is stored; a first may be for a bucket that is new.
 		if len(all) > 0 && j.isTime(all[len(all)-1].Expr, now) {
 			at = all[len(all)-1].Expr.Pos()
 		}
 		return j.isTime(e, now) || len(all) > 0 && j.isTime(all[len(all)-1].Expr, now)
-	}) && stores(func(e parse.Expr) bool { return j.C.Flow.Within(e, given) }) && !stores(func(e parse.Expr) bool {
+	}) && stores(func(e parse.Expr) bool { return j.from(e, floor) }) && !stores(func(e parse.Expr) bool {
 		sum, ok := e.(*parse.BinaryExpr)
-		return ok && parse.VarOf(last) != nil && parse.VarOf(sum.L) == parse.VarOf(last) && j.C.Flow.Within(sum.R, given)
+		return ok && parse.VarOf(last) != nil && parse.VarOf(sum.L) == parse.VarOf(last) && j.from(sum.R, floor)
 	}) {
 		j.find(at, Time, "whole parts alone of the time until now are given, and the rest is lost here: store the time up to which they were given")
 	}

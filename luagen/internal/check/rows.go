@@ -87,7 +87,7 @@ func (j *judge) related(relation string, all []touch) bool {
 	case "with":
 		return j.block(u) == j.block(t)
 	case "always": // whatever the first has replied
-		return j.block(u) == j.block(t) && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return e.Pos().Offset < t.call.Expr.P.Offset && j.from(e, u) })
+		return j.block(u) == j.block(t) && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return e.Pos().Offset < t.call.Expr.P.Offset && j.from(e, u.call.Expr) })
 	case "ahead":
 		return true
 	case "before": // the script adds what it has counted in the same block

@@ -81,9 +81,8 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
 	counts, ok := stmt.(*parse.NumForStmt)
 	n := m.C.Nth(e, "ARGV")
-	return ok && e == counts.To && n > 0 && !slices.ContainsFunc(m.C.Flow.Exprs, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && negated[b.Op] != "" && (m.C.Nth(b.L, "ARGV") == n && parse.Bound(b.R) > 1 || m.C.Nth(b.R, "ARGV") == n && parse.Bound(b.L) > 1)
+	return ok && e == counts.To && n > 0 && !slices.ContainsFunc(m.C.Flow.Binaries, func(b *parse.BinaryExpr) bool {
+		return negated[b.Op] != "" && (m.C.Nth(b.L, "ARGV") == n && parse.Bound(b.R) > 1 || m.C.Nth(b.R, "ARGV") == n && parse.Bound(b.L) > 1)
 	})
 }
 

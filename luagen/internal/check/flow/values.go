@@ -11,6 +11,7 @@ import (
 // values is what the code of a script does with its names, wherever in the code it stands.
 type values struct {
 	Exprs    []parse.Expr // every one
+	Binaries []*parse.BinaryExpr
 	Conds    []parse.Expr // of if
 	Calls    []*parse.CallExpr
 	Blocks   map[*parse.CallExpr]*parse.Block // that they are in
@@ -182,6 +183,7 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 	case *parse.IndexExpr:
 		v.Indices[parse.VarOf(e.X)] = append(v.Indices[parse.VarOf(e.X)], e)
 	case *parse.BinaryExpr:
+		v.Binaries = append(v.Binaries, e)
 		switch e.Op {
 		case "and", "or":
 			if !v.chained[e] {
