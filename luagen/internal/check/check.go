@@ -267,13 +267,11 @@ func (j *judge) allowed(strict bool) []parse.Finding {
 			kept = append(kept, f)
 		}
 	}
+	j.findings = kept
 	for _, a := range j.C.S.Header.Allows {
 		if !used[a] && a.Reason != "" {
-			kept = append(kept, parse.Finding{
-				File: j.C.S.File, Pos: a.Pos, Rule: uselessRule,
-				Msg: fmt.Sprintf("allow %s: line %d has no such finding", a.Rule, a.Line),
-			})
+			j.report(a.Pos, uselessRule, "allow %s: line %d has no such finding", a.Rule, a.Line)
 		}
 	}
-	return kept
+	return j.findings
 }

@@ -75,43 +75,40 @@ func (j *judge) unknown(t *flow.Table, pos parse.Pos, name string) {
 
 // command returns what a target knows of a command, nil if it knows nothing of this call.
 func (j *judge) command(t *flow.Table, call flow.CommandCall, name string) *flow.Command {
-	pos := call.Words[0].Pos()
-	cmd := t.Commands[name]
-	if cmd == nil {
-		j.unknown(t, pos, name)
-		return nil
-	}
-	if cmd.Subs {
+	word, cmd := call.Words[0], t.Commands[name]
+	if cmd != nil && cmd.Subs {
 		sub, ok := flow.Subcommand(call)
 		if !ok {
 			return nil
 		}
-		if t.Commands[name+"|"+sub] == nil {
-			j.unknown(t, call.Words[1].Pos(), name+"|"+sub)
-			return nil
-		}
-		cmd = t.Commands[name+"|"+sub]
+		word, name = call.Words[1], name+"|"+sub
+		cmd = t.Commands[name]
 	}
-	if cmd.Noscript {
-		if j.C.Elsewhere(cmd.Name) {
-			return nil
-		}
-		j.report(pos, Command, "%s %s does not allow %s in scripts", flow.Title(t.Server), t.Version, flow.Shown(cmd.Name))
-		return nil
+	switch {
+	case cmd == nil:
+		j.unknown(t, word.Pos(), name)
+	case cmd.Noscript && j.C.Elsewhere(cmd.Name):
+	case cmd.Noscript:
+		j.report(call.Words[0].Pos(), Command, "%s %s does not allow %s in scripts", flow.Title(t.Server), t.Version, flow.Shown(cmd.Name))
+	case cmd.Refuses(call):
+		j.refuses(call, cmd)
+	default:
+		return cmd
 	}
-	if cmd.Refuses(call) {
-		takes := flow.Itoa(cmd.Arity - 1)
-		if cmd.Arity < 0 {
-			takes = "at least " + flow.Itoa(-cmd.Arity-1)
-		}
-		j.unproven = append(j.unproven, func() {
-			if !j.settled[call.Words[len(call.Words)-1]] { // a table, which was to be unpacked
-				j.report(pos, Command, "wrong number of arguments for %s: %d, it takes %s", flow.Shown(cmd.Name), call.Least()-1, takes)
-			}
-		})
-		return nil
+	return nil
+}
+
+// refuses finds a wrong number of words, unless the last is a table, which was to be unpacked.
+func (j *judge) refuses(call flow.CommandCall, cmd *flow.Command) {
+	takes := flow.Itoa(cmd.Arity - 1)
+	if cmd.Arity < 0 {
+		takes = "at least " + flow.Itoa(-cmd.Arity-1)
 	}
-	return cmd
+	j.unproven = append(j.unproven, func() {
+		if !j.settled[call.Words[len(call.Words)-1]] {
+			j.report(call.Words[0].Pos(), Command, "wrong number of arguments for %s: %d, it takes %s", flow.Shown(cmd.Name), call.Least()-1, takes)
+		}
+	})
 }
 
 // checkWords checks that a call has the form of its command.
@@ -174,10 +171,7 @@ func (j *judge) field(match *flow.Matching, e parse.Expr, f flow.Form) {
 
 // unpacked finds the first unpack of a reply that has no bound, or one above what unpack takes.
 func (j *judge) unpacked(args []parse.Expr, v flow.Value) {
-	if !j.Whole(args, v) {
-		return
-	}
-	if v.Endless {
+	if v.Endless && j.Whole(args, v) {
 		j.may(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")
 	}
 }

@@ -47,16 +47,14 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 		j.Learn(e.L, r.Unit)
 		j.Learn(e.R, l.Unit)
 	}
-	if use == flow.Sum {
-		return
-	}
-	if use == flow.Less && j.C.Nth(e.L, "ARGV")+j.C.Nth(e.R, "ARGV") > 0 {
-		j.turns(l, e.L.Pos())
-		j.turns(r, e.R.Pos())
-	}
-	if use == flow.Less {
+	switch use {
+	case flow.Less:
+		if j.C.Nth(e.L, "ARGV")+j.C.Nth(e.R, "ARGV") > 0 {
+			j.turns(l, e.L.Pos())
+			j.turns(r, e.R.Pos())
+		}
 		j.inequality(e, j.onceSeen(e.L, l, e.P), j.onceSeen(e.R, r, e.P))
-	} else {
+	case flow.Equal:
 		j.equality(e, l, r)
 	}
 }

@@ -41,9 +41,7 @@ func (j *judge) use(v flow.Value) {
 func (j *judge) shown(v flow.Value, pos parse.Pos) {
 	j.use(v)
 	shown := map[bool]string{true: "%.6f", false: "%.0f"}[v.Frac]
-	switch {
-	case !v.Surely(flow.IsNumber) || v.Lossy != nil:
-	case v.Large >= flow.MaxShown || v.Frac && v.Large >= flow.Now:
+	if v.Surely(flow.IsNumber) && v.Lossy == nil && (v.Large >= flow.MaxShown || v.Frac && v.Large >= flow.Now) {
 		j.may(pos, Precision, "a number of more than 14 digits is rounded when it is made a text: "+
 			"write string.format('%s', ...), or use the text that a command gives", shown)
 	}

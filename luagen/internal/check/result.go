@@ -233,20 +233,20 @@ func (j *judge) skips(b *parse.Block) {
 		}
 		for _, block := range s.Blocks {
 			for _, stmt := range block.Stmts {
-				put, _ := stmt.(*parse.AssignStmt)
-				if put == nil {
-					continue
-				}
-				if t, ok := put.Targets[0].(*parse.IndexExpr); ok && j.C.Flow.Replied[parse.VarOf(t.X)] && j.skipped(t, s.Conds) {
-					j.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
+				if put, ok := stmt.(*parse.AssignStmt); ok && j.skipped(put.Targets[0], s.Conds) {
+					j.find(put.Targets[0].Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
 				}
 			}
 		}
 	}
 }
 
-// skipped reports whether an element of a list may be left out, by a condition that is not about its index.
-func (j *judge) skipped(t *parse.IndexExpr, conds []parse.Expr) bool {
+// skipped reports whether an element of a list that is returned may be left out, by a condition that is not about its index.
+func (j *judge) skipped(e parse.Expr, conds []parse.Expr) bool {
+	t, ok := e.(*parse.IndexExpr)
+	if !ok || !j.C.Flow.Replied[parse.VarOf(t.X)] {
+		return false
+	}
 	x := parse.VarOf(t.X)
 	i, _ := parse.Added(t.Key)
 	made, ok := j.C.Origin(t.X).(*parse.TableExpr)
