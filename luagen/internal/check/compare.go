@@ -37,10 +37,9 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 	if use != flow.Sum || e.Op == "+" || e.Op == "-" || e.Op == "/" && !r.Constant() {
 		j.meet(e.P, l, r)
 	}
-	if (l.Role == flow.AMicro || r.Role == flow.AMicro) && strings.ContainsAny(e.Op, "+-<>") && !slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
-		index, ok := e.(*parse.IndexExpr)
-		return ok && parse.Bound(index.Key) == 1 && (j.C.Sent(index.X, "time") != nil || j.C.IsParam(index.X))
-	}) {
+	if (l.Role == flow.AMicro || r.Role == flow.AMicro) && strings.ContainsAny(e.Op, "+-<>") && !slices.ContainsFunc(j.C.Flow.Exprs, parse.Of(func(index *parse.IndexExpr) bool {
+		return parse.Bound(index.Key) == 1 && (j.C.Sent(index.X, "time") != nil || j.C.IsParam(index.X))
+	})) {
 		j.find(e.P, Time, "the second element of TIME begins again at 0 with each second, which is its first element: add that")
 	}
 	if use != flow.Sum || e.Op == "+" || e.Op == "-" {
@@ -129,12 +128,10 @@ func (j *judge) orNumber(e parse.Expr, v flow.Value) bool {
 
 // isLetter reports whether e is a literal text that is not meant to be a number, or the beginning of another text.
 func (j *judge) isLetter(e parse.Expr) bool {
-	if call, ok := j.C.Origin(e).(*parse.CallExpr); ok {
+	if call, ok := j.C.Origin(e).(*parse.CallExpr); ok { // up to the place of a separator, it is the first part
+		finds := func(call *parse.CallExpr) bool { return j.C.Callee(call) == "string.find" || call.Method == "find" }
 		return j.C.Callee(call) == "string.sub" && len(call.Args) > 2 && parse.Bound(call.Args[1]) == 1 &&
-			!j.C.Flow.Within(call.Args[2], func(e parse.Expr) bool { // the place of a separator: else it is the first part
-				call, ok := e.(*parse.CallExpr)
-				return ok && (j.C.Callee(call) == "string.find" || call.Method == "find")
-			})
+			!j.C.Flow.Within(call.Args[2], parse.Of(finds))
 	}
 	s, ok := parse.Unparen(e).(*parse.StringExpr)
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
@@ -316,10 +313,9 @@ func needs(code []parse.Stmt, x *parse.Var) bool {
 	for _, stmt := range code {
 		part := &parse.CallExpr{Fn: &parse.NilExpr{}, Args: parse.Exprs(stmt)}
 		if len(parse.Blocks(stmt)) > 0 || parse.Mentions(part, x) {
-			return len(parse.Blocks(stmt)) == 0 && parse.Contains(part, here) && !parse.Contains(part, func(e parse.Expr) bool {
-				b, ok := e.(*parse.BinaryExpr)
-				return ok && (b.Op == "and" || b.Op == "or") && !parse.Contains(b.L, here)
-			})
+			return len(parse.Blocks(stmt)) == 0 && parse.Contains(part, here) && !parse.Contains(part, parse.Of(func(b *parse.BinaryExpr) bool {
+				return (b.Op == "and" || b.Op == "or") && !parse.Contains(b.L, here)
+			}))
 		}
 	}
 	return false

@@ -124,10 +124,9 @@ func (j *judge) overdrawn(all []touch) {
 // charged finds an amount that is taken, and stored, also if a comparison says that less is left.
 func (j *judge) charged(sum *parse.BinaryExpr, stored touch) {
 	left := parse.VarOf(sum.L)
-	says := func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && flow.Mirrored[b.Op] != "" && parse.VarOf(b.L) == left && (j.C.Shares(b.R, sum.R) || parse.Bound(b.R) == 0)
-	}
+	says := parse.Of(func(b *parse.BinaryExpr) bool {
+		return flow.Mirrored[b.Op] != "" && parse.VarOf(b.L) == left && (j.C.Shares(b.R, sum.R) || parse.Bound(b.R) == 0)
+	})
 	decides := func(stmt parse.Stmt) bool {
 		s, ok := stmt.(*parse.IfStmt)
 		return ok && s.P.Offset < stored.call.Expr.P.Offset && j.C.Flow.Within(s.Conds[0], says) && (parse.ReturnOf(s) != nil || slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool {

@@ -25,7 +25,7 @@ func (j *judge) overfull(stmt parse.Stmt, all []touch) {
 }
 
 func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, limit parse.Expr, all []touch) {
-	sum := func(e parse.Expr) bool { b, ok := e.(*parse.BinaryExpr); return ok && strings.Contains("+-*/%", b.Op) }
+	sum := parse.Of(func(b *parse.BinaryExpr) bool { return strings.Contains("+-*/%", b.Op) })
 	says := units.Spoken(j.C.NameOf(limit)) + " " + j.C.NamesOf("ARGV", j.C.Nth(limit, "ARGV"))
 	if sum(limit) || parse.Bound(limit) <= 1 || aPlace.MatchString(says) || op == "" || j.C.Flow.Within(count, sum) {
 		return
@@ -65,10 +65,9 @@ func (j *judge) undone(loop parse.Stmt, all []touch) {
 				continue
 			}
 			for _, t := range all {
-				asked := j.C.Flow.Within(s.Conds[0], func(e parse.Expr) bool { // by a function of the script
-					call, ok := e.(*parse.CallExpr)
-					return ok && j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && parse.Mentions(call, parse.DeclaredBy(loop)...)
-				}) || slices.ContainsFunc(all, func(u touch) bool {
+				asked := j.C.Flow.Within(s.Conds[0], parse.Of(func(call *parse.CallExpr) bool { // by a function of the script
+					return j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && parse.Mentions(call, parse.DeclaredBy(loop)...)
+				})) || slices.ContainsFunc(all, func(u touch) bool {
 					return u.key == t.key && !j.C.Writes(u.call.Expr) && ofTurn(u) && j.from(s.Conds[0], u.call.Expr)
 				})
 				if asked && t.call.Expr.P.Offset > s.P.Offset && j.C.Writes(t.call.Expr) && j.block(t) == b && ofTurn(t) && !j.C.InCondition(t.call.Expr) {

@@ -87,13 +87,12 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 	var now, last parse.Expr
 	at := floor.P
 	parts, _ := parse.Unparen(floor.Args[0]).(*parse.BinaryExpr)
-	if parts == nil || parts.Op != "/" && parts.Op != "*" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool { return !j.C.Writes(t.call.Expr) && j.from(b.R, t.call.Expr) }) {
+	if parts == nil || parts.Op != "/" && parts.Op != "*" || !j.C.Flow.Within(parts.L, parse.Of(func(b *parse.BinaryExpr) bool {
+		if b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool { return !j.C.Writes(t.call.Expr) && j.from(b.R, t.call.Expr) }) {
 			now, last = cmp.Or(j.Passed(b.L, "tonumber"), b.L), b.R
 		}
 		return now != nil
-	}) {
+	})) {
 		return
 	}
 	stores := func(of func(parse.Expr) bool) bool {
@@ -105,10 +104,9 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 			at = all[len(all)-1].Expr.Pos()
 		}
 		return j.isTime(e, now) || len(all) > 0 && j.isTime(all[len(all)-1].Expr, now)
-	}) && stores(func(e parse.Expr) bool { return j.from(e, floor) }) && !stores(func(e parse.Expr) bool {
-		sum, ok := e.(*parse.BinaryExpr)
-		return ok && parse.VarOf(last) != nil && parse.VarOf(sum.L) == parse.VarOf(last) && j.from(sum.R, floor)
-	}) {
+	}) && stores(func(e parse.Expr) bool { return j.from(e, floor) }) && !stores(parse.Of(func(sum *parse.BinaryExpr) bool {
+		return parse.VarOf(last) != nil && parse.VarOf(sum.L) == parse.VarOf(last) && j.from(sum.R, floor)
+	})) {
 		j.find(at, Time, "whole parts alone of the time until now are given, and the rest is lost here: store the time up to which they were given")
 	}
 }

@@ -187,3 +187,11 @@ func ReturnOf(s *IfStmt) *ReturnStmt {
 	end, _ := s.Blocks[0].Stmts[len(s.Blocks[0].Stmts)-1].(*ReturnStmt)
 	return end
 }
+
+// Of returns the question whether an expression is of a kind, and is meant.
+func Of[E Expr](meant func(E) bool) func(Expr) bool {
+	return func(e Expr) bool {
+		is, ok := e.(E)
+		return ok && meant(is)
+	}
+}

@@ -141,10 +141,8 @@ func (c *code) blind(b *parse.Block, i *parse.Var) bool {
 	}
 	return uses == 0 && !slices.ContainsFunc(parse.Statements(b), func(s parse.Stmt) bool {
 		cond, ok := s.(*parse.IfStmt)
-		return !ok && len(parse.Blocks(s)) > 0 || ok && !parse.Contains(cond.Conds[0], func(e parse.Expr) bool {
-			call, isCall := e.(*parse.CallExpr)
-			return isCall && len(c.CommandsIn(call)) > 0
-		})
+		asks := func(call *parse.CallExpr) bool { return len(c.CommandsIn(call)) > 0 }
+		return !ok && len(parse.Blocks(s)) > 0 || ok && !parse.Contains(cond.Conds[0], parse.Of(asks))
 	})
 }
 

@@ -106,14 +106,10 @@ func (m *Machine) AsksOf(cond parse.Expr) (keys []string, unclear bool) {
 	for _, call := range m.C.CommandsIn(cond) {
 		keys = append(keys, m.KeyText(call.Words, 1))
 	}
-	return keys, m.C.Flow.Within(cond, func(e parse.Expr) bool {
-		call, isCall := e.(*parse.CallExpr)
-		if !isCall {
-			return false
-		}
+	return keys, m.C.Flow.Within(cond, parse.Of(func(call *parse.CallExpr) bool {
 		_, sent := m.C.words(call)
 		return !sent && m.C.Callee(call) == ""
-	})
+	}))
 }
 
 // InCondition reports whether some condition is about the reply of a call.
