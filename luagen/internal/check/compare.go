@@ -37,9 +37,10 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 	if use != flow.Sum || e.Op == "+" || e.Op == "-" || e.Op == "/" && !r.Constant() {
 		j.meet(e.P, l, r)
 	}
-	if (l.Role == flow.AMicro || r.Role == flow.AMicro) && strings.ContainsAny(e.Op, "+-<>") && !slices.ContainsFunc(j.C.Flow.Exprs, parse.Of(func(index *parse.IndexExpr) bool {
+	seconds := parse.Of(func(index *parse.IndexExpr) bool {
 		return parse.Bound(index.Key) == 1 && (j.C.Sent(index.X, "time") != nil || j.C.IsParam(index.X))
-	})) {
+	})
+	if (l.Role == flow.AMicro || r.Role == flow.AMicro) && strings.ContainsAny(e.Op, "+-<>") && !slices.ContainsFunc(j.C.Flow.Exprs, seconds) {
 		j.find(e.P, Time, "the second element of TIME begins again at 0 with each second, which is its first element: add that")
 	}
 	if use != flow.Sum || e.Op == "+" || e.Op == "-" {

@@ -195,10 +195,10 @@ func (j *judge) magic(e *parse.CallExpr) {
 		if parse.IsLiteral(e, ".") {
 			j.report(e.Pos(), Compare, "in a pattern . is any letter: write '%%.' for a dot")
 		}
-		if n == 0 || isPattern.MatchString(units.Spoken(j.C.NameOf(args[1])+" "+j.C.NameOf(e)+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
-			continue
+		if n > 0 && !isPattern.MatchString(units.Spoken(j.C.NameOf(args[1])+" "+j.C.NameOf(e)+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
+			j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: "+
+				"write string.find(text, this, 1, true)")
 		}
-		j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: write string.find(text, this, 1, true)")
 	}
 }
 

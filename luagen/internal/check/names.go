@@ -75,31 +75,26 @@ func (j *judge) assigned() map[string]bool {
 
 // lacking finds a name that a server of the script does not have. What a raw script is meant for is not known.
 func (j *judge) lacking(pos parse.Pos, name string) {
-	if j.C.S.Raw {
-		return
-	}
 	for _, t := range j.C.Targets {
-		if slices.Contains(t.Lacks, name) {
+		if !j.C.S.Raw && slices.Contains(t.Lacks, name) {
 			j.report(pos, Undeclared, "%s %s has no %s", flow.Title(t.Server), t.Version, name)
 		}
 	}
 }
 
-// member checks a use of X.name where X is a library of the server.
+// memberOfLibrary checks a use of X.name where X is a library of the server.
 func (j *judge) memberOfLibrary(e *parse.IndexExpr) {
 	lib, name := flow.MemberOf(e)
 	if lib == nil {
 		return
 	}
-	members := parse.Members(lib.Name)
-	switch {
+	switch members := parse.Members(lib.Name); {
 	case members == nil, j.C.Members[lib.Name+"."+name.Value]:
-		return
 	case slices.Contains(members, name.Value):
 		j.lacking(name.P, lib.Name+"."+name.Value)
-		return
+	default:
+		j.report(name.P, Undeclared, "there is no %s.%s", lib.Name, strings.TrimSpace(name.Value))
 	}
-	j.report(name.P, Undeclared, "there is no %s.%s", lib.Name, strings.TrimSpace(name.Value))
 }
 
 // rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument, or begins with a

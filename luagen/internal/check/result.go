@@ -92,20 +92,17 @@ func declares(r *parse.Result) string {
 func (j *judge) tuple(results []*parse.Result, v flow.Value, pos parse.Pos) {
 	switch {
 	case v.Is == flow.IsFailed, v.Is&^flow.Absent == 0 && j.C.S.Header.None != nil:
-		return
 	case v.Is&(flow.IsTable|flow.IsFailed) == 0:
 		j.find(pos, Result, "this is %s, and %d results are a table", v.Is, len(results))
-		return
 	case v.Is != flow.IsTable || !v.Closed:
-		return
 	case len(v.Items) != len(results):
 		j.find(pos, Result, "this is a table of %d, and there are %d results", len(v.Items),
 			len(results))
-		return
-	}
-	for i, item := range v.Items {
-		if !j.hole(item, v.Places[i]) {
-			j.result(results[i], item, v.Places[i])
+	default:
+		for i, item := range v.Items {
+			if !j.hole(item, v.Places[i]) {
+				j.result(results[i], item, v.Places[i])
+			}
 		}
 	}
 }
