@@ -145,13 +145,11 @@ func (j *judge) condition(e parse.Expr) {
 	e = parse.Unparen(e)
 	j.nulls(e)
 	j.noList(e)
-	if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
-		return
-	}
+	b, isBinary := e.(*parse.BinaryExpr)
 	origin := j.C.Origin(e)
 	_, constant := origin.(*parse.NumberExpr)
 	call, isCall := origin.(*parse.CallExpr)
-	if constant || j.C.Flow.Careful[e] || j.Passed(origin, "tonumber") != nil {
+	if isBinary && (b.Op == "and" || b.Op == "or") || constant || j.C.Flow.Careful[e] || j.Passed(origin, "tonumber") != nil {
 		return
 	}
 	handed := func(call *parse.CallExpr) bool { // to a function, which may look at it

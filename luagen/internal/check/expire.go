@@ -43,13 +43,12 @@ func (j *judge) optional(w *flow.Frame, key string, l, g flow.Mark) bool {
 		parts = parts.Up
 	}
 	cond, n := parts.Cond, last.Turns()
-	if cond == nil || parse.Contains(cond, func(e parse.Expr) bool { return j.C.IsList(j.LengthOf(e), "ARGV") }) {
-		return true
-	}
-	if slices.ContainsFunc(g.Words, func(word parse.Expr) bool {
+	isCount := func(e parse.Expr) bool { return j.C.IsList(j.LengthOf(e), "ARGV") }
+	isAsked := func(word parse.Expr) bool {
 		return j.C.Flow.Within(cond, func(e parse.Expr) bool { return j.C.Shares(word, e) }) ||
 			j.C.Flow.Within(word, func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") > 0 && j.C.Shares(e, cond) })
-	}) {
+	}
+	if cond == nil || parse.Contains(cond, isCount) || slices.ContainsFunc(g.Words, isAsked) {
 		return true
 	}
 	keys, unclear := j.AsksOf(cond)
@@ -98,8 +97,7 @@ func (j *judge) wrongKeys(all []touch) {
 		given[""] = given[""] || t.gives && flow.AnyOf(t.key)
 	}
 	for _, t := range all {
-		left := t.key != "" && !given[t.key] && !given[""] && flow.Is(t.name, "creating") && j.Creates(t.call, t.name)
-		if left && !seen[t.key] {
+		if t.key != "" && !given[t.key] && !given[""] && !seen[t.key] && flow.Is(t.name, "creating") && j.Creates(t.call, t.name) {
 			seen[t.key] = j.unlike(t, all, given, marks)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
-	"github.com/hasp-go/hasp/luagen/internal/units"
 )
 
 var aPlace = regexp.MustCompile(`\b(?:index|idx|stop|end|last|offset|rank|position|pos|page|score|time|id|version|seq|sequence)\b`)
@@ -26,7 +25,7 @@ func (j *judge) overfull(stmt parse.Stmt, all []touch) {
 
 func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, limit parse.Expr, all []touch) {
 	sum := parse.Of(func(b *parse.BinaryExpr) bool { return strings.Contains("+-*/%", b.Op) })
-	says := units.Spoken(j.C.NameOf(limit)) + " " + j.C.NamesOf("ARGV", j.C.Nth(limit, "ARGV"))
+	says := j.spoken(limit)
 	if sum(limit) || parse.Bound(limit) <= 1 || aPlace.MatchString(says) || op == "" || j.C.Flow.Within(count, sum) {
 		return
 	}

@@ -133,10 +133,9 @@ func (j *judge) arguments(call flow.CommandCall, cmd *flow.Command) {
 	for _, p := range flow.Places(call, cmd) {
 		pos := call.Words[p.Word].Pos()
 		switch {
+		case j.C.S.Raw && p.Quality == flow.AKey:
+			j.rawKey(call.Words[p.Word], cmd, flow.MaxCallers)
 		case j.C.S.Raw:
-			if p.Quality == flow.AKey {
-				j.rawKey(call.Words[p.Word], cmd, flow.MaxCallers)
-			}
 		case j.C.IsAt(call, p):
 			j.keyKind(call, cmd, p)
 		case p.Quality == flow.AChannel:
