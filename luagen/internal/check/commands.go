@@ -24,7 +24,8 @@ func (j *judge) commands() {
 		sure = sure && len(call.Names) > 0
 		for _, name := range call.Names {
 			for _, t := range j.C.Targets {
-				if cmd := j.command(t, call, name); cmd != nil {
+				cmd := j.command(t, call, name)
+				if sure = sure && cmd != nil; cmd != nil {
 					writes = writes || cmd.Writes
 					if text := undeclarable[cmd.Name]; text != "" {
 						j.report(call.Words[0].Pos(), Key, text, strings.ToUpper(cmd.Name))
@@ -33,8 +34,6 @@ func (j *judge) commands() {
 						j.report(call.Words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script", flow.Shown(cmd.Name))
 					}
 					j.arguments(call, cmd)
-				} else {
-					sure = false
 				}
 			}
 		}

@@ -190,10 +190,8 @@ func (j *judge) noList(e parse.Expr) {
 	x, kind, _ := flow.ConstantTest(e)
 	b, isBinary := e.(*parse.BinaryExpr)
 	_, isUnary := e.(*parse.UnaryExpr)
-	asks := func(e parse.Expr) bool {
-		index, ok := e.(*parse.IndexExpr)
-		return ok && parse.VarOf(index.X) == x || parse.VarOf(j.LengthOf(e)) == x
-	}
+	isElement := parse.Of(func(index *parse.IndexExpr) bool { return parse.VarOf(index.X) == x })
+	asks := func(e parse.Expr) bool { return isElement(e) || parse.VarOf(j.LengthOf(e)) == x }
 	if v, _ := j.State.Get(x); (isUnary || isBinary && b.Op == "==") && kind&flow.Absent != 0 && v.Is == flow.IsTable && v.Elem != nil &&
 		len(j.C.Flow.Conds) < flow.MaxWithin && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, asks) }) {
 		j.find(e.Pos(), Compare, "this is never true: a reply that is a list is true in Lua, even without elements: ask for # of it, or for an element")

@@ -52,10 +52,10 @@ func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, l
 
 // undone finds what turns of a loop have done that stays though a later one says no, by what it reads.
 func (j *judge) undone(loop parse.Stmt, all []touch) {
+	turn := func(e parse.Expr) bool { return parse.Mentions(e, parse.DeclaredBy(loop)...) }
+	calls := parse.Of(func(call *parse.CallExpr) bool { return j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && turn(call) }) // a function of the script
 	ofTurn := func(t touch) bool {
-		return slices.ContainsFunc(t.call.Words[1:], func(word parse.Expr) bool {
-			return j.C.Flow.Within(word, func(e parse.Expr) bool { return parse.Mentions(e, parse.DeclaredBy(loop)...) })
-		})
+		return slices.ContainsFunc(t.call.Words[1:], func(word parse.Expr) bool { return j.C.Flow.Within(word, turn) })
 	}
 	for _, b := range parse.Blocks(loop) {
 		for _, stmt := range b.Stmts {
@@ -64,9 +64,7 @@ func (j *judge) undone(loop parse.Stmt, all []touch) {
 				continue
 			}
 			for _, t := range all {
-				asked := j.C.Flow.Within(s.Conds[0], parse.Of(func(call *parse.CallExpr) bool { // by a function of the script
-					return j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && parse.Mentions(call, parse.DeclaredBy(loop)...)
-				})) || slices.ContainsFunc(all, func(u touch) bool {
+				asked := j.C.Flow.Within(s.Conds[0], calls) || slices.ContainsFunc(all, func(u touch) bool {
 					return u.key == t.key && !j.C.Writes(u.call.Expr) && ofTurn(u) && j.from(s.Conds[0], u.call.Expr)
 				})
 				if asked && t.call.Expr.P.Offset > s.P.Offset && j.C.Writes(t.call.Expr) && j.block(t) == b && ofTurn(t) && !j.C.InCondition(t.call.Expr) {
