@@ -23,13 +23,14 @@ func (r *reader) calls(f *ast.File) {
 	imports := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return client.MatchString(i.Path.Value) })
 	for _, d := range f.Decls {
 		ast.Inspect(d, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
+			call, ok := n.(*ast.CallExpr)
+			if ok && len(call.Args) > 0 {
 				r.call(call, !imports || r.others(call, d))
 				r.passes(call, d)
 				r.scattered(call)
 			}
-			if imports {
-				r.faults(n, d)
+			if ok && imports {
+				r.faults(call, d)
 			}
 			return true
 		})
@@ -43,11 +44,7 @@ func (r *reader) others(call *ast.CallExpr, within ast.Decl) bool {
 	if ok && (slices.Contains(makers, fn.Name.Name) || slices.Contains(evals, fn.Name.Name)) {
 		return true
 	}
-	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	name, _ := method.X.(*ast.Ident)
+	name, _ := before(call).(*ast.Ident)
 	imported, ok := r.Uses[name].(*types.PkgName)
 	return ok && !client.MatchString(imported.Imported().Path())
 }
@@ -100,17 +97,22 @@ func (r *reader) send(call *ast.CallExpr, e ast.Expr, origins []ast.Expr, seen b
 
 // scripts returns the arguments of a call that may be a script.
 func scripts(call *ast.CallExpr) []ast.Expr {
-	name, before := lastName(call.Fun), ""
-	if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-		before = lastName(method.X)
-	}
+	name := lastName(call.Fun)
 	switch {
-	case slices.Contains(makers, name), name == "Script" && slices.Contains(builders, before):
+	case slices.Contains(makers, name), name == "Script" && slices.Contains(builders, lastName(before(call))):
 		return call.Args // redigo's has the number of keys before it
 	case slices.Contains(evals, name):
 		return call.Args[:min(len(call.Args), 2)] // Before it there may be a context.
 	case slices.Contains(senders, name):
 		return behindEval(call.Args)
+	}
+	return nil
+}
+
+// before returns what stands before the dot and the name of a function that is called, nil if there is no dot.
+func before(call *ast.CallExpr) ast.Expr {
+	if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+		return method.X
 	}
 	return nil
 }
@@ -141,17 +143,17 @@ func (r *reader) looksLikeText(e ast.Expr, place bool) bool {
 
 // behindEval returns the argument behind "EVAL", or "SCRIPT", "LOAD".
 func behindEval(args []ast.Expr) []ast.Expr {
-	before := ""
+	last := ""
 	for i, e := range args[:len(args)-1] {
 		word := ""
 		if lit, ok := e.(*ast.BasicLit); ok {
 			word, _ = strconv.Unquote(lit.Value)
 		}
 		word = strings.ToUpper(word)
-		if word == "EVAL" || word == "EVAL_RO" || word == "LOAD" && before == "SCRIPT" {
+		if word == "EVAL" || word == "EVAL_RO" || word == "LOAD" && last == "SCRIPT" {
 			return args[i+1 : i+2]
 		}
-		before = word
+		last = word
 	}
 	return nil
 }

@@ -31,12 +31,8 @@ var (
 	prefixes = regexp.MustCompile(`(?i)prefix|tag|slot|namespace`)
 )
 
-// faults finds what is wrong in a call, or a statement, of a declaration, whatever the script is.
-func (r *reader) faults(n ast.Node, within ast.Decl) {
-	call, ok := n.(*ast.CallExpr)
-	if !ok {
-		return
-	}
+// faults finds what is wrong in a call of a declaration, whatever the script is.
+func (r *reader) faults(call *ast.CallExpr, within ast.Decl) {
 	switch name := lastName(call.Fun); {
 	case bySum.MatchString(name) || slices.Contains(senders, name) && sums.MatchString(r.code(call)):
 		if code := r.code(within); r.ofClient(call.Fun) && !forwards.MatchString(code) && !r.has(whole) && r.loses(code) {

@@ -210,13 +210,11 @@ func (r *reader) result(call *ast.CallExpr) (all []ast.Expr) {
 	if t, known := r.text(call); known || t.holes {
 		return nil
 	}
-	if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-		if r.embeds[r.own(method.X)] != nil { // a file of several, which are seen by themselves
-			return []ast.Expr{}
-		}
-		if inner, ok := method.X.(*ast.CallExpr); ok { // redis.Args{}.Add(script).Add(1)
-			all = r.result(inner)
-		}
+	if r.embeds[r.own(before(call))] != nil { // a file of several, which are seen by themselves
+		return []ast.Expr{}
+	}
+	if inner, ok := before(call).(*ast.CallExpr); ok { // redis.Args{}.Add(script).Add(1)
+		all = r.result(inner)
 	}
 	for _, e := range call.Args {
 		if t, known := r.text(e); r.conversion(call) || known && calling.Match(t.bytes) {

@@ -63,8 +63,8 @@ func (r *reader) again(call *ast.CallExpr, within ast.Decl) (again bool) {
 // parts returns what may be the scripts of a call, and what it passes to them, nil what is not known. The keys are its first
 // list of texts; they are not known where something before them is not, nor where a client wants their number.
 func (r *reader) parts(call *ast.CallExpr) (scripts, keys, args []ast.Expr) {
-	if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-		scripts = append(behindEval(call.Args), method.X)
+	if of := before(call); of != nil {
+		scripts = append(behindEval(call.Args), of)
 	}
 	fn, _ := r.TypeOf(call.Fun).(*types.Signature)
 	for i, e := range call.Args {
@@ -92,16 +92,13 @@ func (r *reader) parts(call *ast.CallExpr) (scripts, keys, args []ast.Expr) {
 
 // counted returns how many keys the script of a call takes, and where redigo has that written, or -1.
 func (r *reader) counted(call *ast.CallExpr) (n int, at token.Position) {
-	method, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || call.Ellipsis.IsValid() {
+	given, _ := r.given(before(call))
+	if len(given) != 1 || call.Ellipsis.IsValid() {
 		return -1, at
 	}
-	given, _ := r.given(method.X)
-	for _, e := range given {
-		if made, ok := e.(*ast.CallExpr); ok && len(given) == 1 && lastName(made) == "NewScript" && len(made.Args) == 2 {
-			if n, err := strconv.Atoi(r.code(made.Args[0])); err == nil {
-				return n, r.position(made.Args[0].Pos())
-			}
+	if made, ok := given[0].(*ast.CallExpr); ok && lastName(made) == "NewScript" && len(made.Args) == 2 {
+		if n, err := strconv.Atoi(r.code(made.Args[0])); err == nil {
+			return n, r.position(made.Args[0].Pos())
 		}
 	}
 	return -1, at

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -137,14 +138,8 @@ func (r *reader) literal(e *ast.BasicLit) text {
 		return t
 	}
 	for rest := e.Value[1 : len(e.Value)-1]; rest != ""; {
-		char, multibyte, tail, err := strconv.UnquoteChar(rest, '"')
-		if err != nil {
-			return t
-		}
-		piece := string(char)
-		if !multibyte {
-			piece = string([]byte{byte(char)})
-		}
+		_, _, tail, _ := strconv.UnquoteChar(rest, '"')
+		piece, _ := strconv.Unquote(`"` + strings.TrimSuffix(rest, tail) + `"`)
 		t.add(piece, e.End()-token.Pos(len(rest)+1), 0)
 		rest = tail
 	}
@@ -157,15 +152,14 @@ func (r *reader) conversion(call *ast.CallExpr) bool {
 
 // made returns what a call makes of the texts that it gets.
 func (r *reader) made(call *ast.CallExpr) (t text) {
-	method, ok := call.Fun.(*ast.SelectorExpr)
 	switch {
 	case r.conversion(call):
 		t, _ = r.text(call.Args[0])
 		return t
-	case !ok || len(call.Args) == 0:
+	case len(call.Args) == 0:
 		return t
 	}
-	switch lastName(method.X) + "." + method.Sel.Name {
+	switch lastName(before(call)) + "." + lastName(call.Fun) {
 	case "strings.TrimSpace":
 		t, _ = r.text(call.Args[0])
 		return t.cut(len(t.bytes)-len(bytes.TrimLeft(t.bytes, " \t\r\n")), len(t.bytes))
