@@ -76,6 +76,15 @@ func (j *job) walk(root string) error {
 // notRead says that a file in a folder cannot be read. The others can.
 func (j *job) notRead(err error) { j.note([]string{"not seen: " + err.Error()}) }
 
+// inFolder reads a file in a folder; src is nil if it cannot.
+func (j *job) inFolder(path string) (src []byte) {
+	src, err := parse.ReadFile(path)
+	if err != nil {
+		j.notRead(err)
+	}
+	return src
+}
+
 func (j *job) notSeen(u golua.Unseen) {
 	switch {
 	case u.Rule != "":
@@ -147,14 +156,11 @@ func (j *job) inOthers(folders string) error {
 		var folder *golua.Folder
 		switch dir := filepath.Dir(path); {
 		case filepath.Ext(path) != ".go":
-			src, err := parse.ReadFile(path)
-			if folder = golua.ReadText(path, src); err != nil {
-				folder.Unread = append(folder.Unread, err)
-			}
+			folder = golua.ReadText(path, j.inFolder(path))
 		case read[dir]:
 			continue
 		default: // A script may be a sum of constants in other files of the folder.
-			folder, read[dir] = golua.Read(glob(dir, "[^._]*.go")), true
+			folder, read[dir] = golua.Read(glob(dir, "[^._]*.go"), j.inFolder), true
 		}
 		if err := j.scripts(folder); err != nil {
 			return err
@@ -167,9 +173,6 @@ func (j *job) inOthers(folders string) error {
 func (j *job) scripts(folder *golua.Folder) error {
 	isMeant := func(paths []string) bool {
 		return slices.ContainsFunc(paths, func(path string) bool { return j.others[filepath.Clean(path)] != "" })
-	}
-	for _, err := range folder.Unread {
-		j.notRead(err)
 	}
 	for _, u := range folder.Unseen {
 		if isMeant(u.In) {

@@ -10,8 +10,6 @@ import (
 	"go/types"
 	"maps"
 	"slices"
-
-	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // Folder is what files say about scripts.
@@ -19,7 +17,6 @@ type Folder struct {
 	Scripts []*Script
 	Files   []string // that are scripts, and embedded
 	Unseen  []Unseen
-	Unread  []error // why files cannot be read
 }
 
 // Unseen is a script of which the text is not known, or a text that may be one.
@@ -79,10 +76,11 @@ func newReader() *reader {
 	}
 }
 
-// Read reads Go files of one folder. Those that are no Go are left out: other tools say so.
-func Read(paths []string) *Folder {
+// Read finds the scripts in Go files of one folder, which it gets by read. Those that are no Go are left out: other tools
+// say so.
+func Read(paths []string, read func(path string) []byte) *Folder {
 	r := newReader()
-	packages := r.parse(paths)
+	packages := r.parse(paths, read)
 	config := types.Config{FakeImportC: true, Importer: known(), Error: func(error) {}} // Faults do not matter: few imports are known.
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		files := packages[name]
@@ -105,13 +103,10 @@ func Read(paths []string) *Folder {
 var marks = []string{"redis.", "server.call", "server.pcall", "Eval", "EVAL", "NewScript", "LuaScript", "ScriptLoad"}
 
 // parse reads the packages of Go files, if one of the files may have scripts.
-func (r *reader) parse(paths []string) map[string][]*ast.File {
+func (r *reader) parse(paths []string, read func(path string) []byte) map[string][]*ast.File {
 	found, packages := false, map[string][]*ast.File{}
 	for _, path := range paths {
-		src, err := parse.ReadFile(path)
-		if err != nil {
-			r.Unread = append(r.Unread, err)
-		}
+		src := read(path)
 		r.sources[path] = src
 		found = found || slices.ContainsFunc(marks, func(word string) bool { return bytes.Contains(src, []byte(word)) })
 	}
