@@ -110,7 +110,7 @@ func (l *language) text(written string, at token.Pos) (t text) {
 
 // escape returns what a backslash and the bytes behind it mean, and how many they are.
 func (l *language) escape(rest string, plain bool, quote byte) (piece string, n int) {
-	char, multibyte, tail, err := strconv.UnquoteChar(rest, 0)
+	_, _, tail, err := strconv.UnquoteChar(rest, 0)
 	switch c := rest[1]; {
 	case c == quote, plain && c == '\\', !plain && strings.IndexByte("'\"`$", c) >= 0:
 		return rest[1:2], 2
@@ -118,10 +118,9 @@ func (l *language) escape(rest string, plain bool, quote byte) (piece string, n 
 		return rest[:1], 1
 	case c == '\n':
 		return "", 2
-	case err == nil && multibyte:
-		return string(char), len(rest) - len(tail)
 	case err == nil:
-		return string([]byte{byte(char)}), len(rest) - len(tail)
+		piece, _ = strconv.Unquote(`"` + strings.TrimSuffix(rest, tail) + `"`)
+		return piece, len(rest) - len(tail)
 	case l.keeps:
 		return rest[:2], 2
 	}

@@ -152,18 +152,16 @@ func (r *reader) conversion(call *ast.CallExpr) bool {
 
 // made returns what a call makes of the texts that it gets.
 func (r *reader) made(call *ast.CallExpr) (t text) {
-	switch {
-	case r.conversion(call):
-		t, _ = r.text(call.Args[0])
-		return t
-	case len(call.Args) == 0:
+	if len(call.Args) == 0 {
 		return t
 	}
-	switch lastName(before(call)) + "." + lastName(call.Fun) {
-	case "strings.TrimSpace":
+	switch name := lastName(before(call)) + "." + lastName(call.Fun); {
+	case r.conversion(call):
+		t, _ = r.text(call.Args[0])
+	case name == "strings.TrimSpace":
 		t, _ = r.text(call.Args[0])
 		return t.cut(len(t.bytes)-len(bytes.TrimLeft(t.bytes, " \t\r\n")), len(t.bytes))
-	case "fmt.Sprintf":
+	case name == "fmt.Sprintf":
 		return r.sprintf(r.piece(call.Args[0]), call.Args[1:])
 	}
 	return t
