@@ -77,7 +77,7 @@ func (r *reader) parts(call *ast.CallExpr) (scripts, keys, args []ast.Expr) {
 			if v, _ := r.own(e).(*types.Var); v != nil && v.Kind() == types.ParamVar && r.values[v] != nil {
 				return nil, nil, nil // The calls that give this parameter its values count.
 			}
-			return append(scripts, call.Args[max(i-1, 0)]), r.list(e, false), r.from(call, i+1)
+			return append(scripts, call.Args[max(i-1, 0)]), r.list(e, false), r.from(call, fn, i+1)
 		}
 	}
 	if fn == nil || !fn.Variadic() {
@@ -104,9 +104,8 @@ func (r *reader) counted(call *ast.CallExpr) (n int, at token.Position) {
 	return -1, at
 }
 
-// from returns the arguments of a call from one on, or the elements of a list that stands there.
-func (r *reader) from(call *ast.CallExpr, i int) []ast.Expr {
-	fn, _ := r.TypeOf(call.Fun).(*types.Signature)
+// from returns the arguments of a call of a function from one on, or the elements of a list that stands there.
+func (r *reader) from(call *ast.CallExpr, fn *types.Signature, i int) []ast.Expr {
 	variadic := fn == nil || fn.Variadic() && fn.Params().Len() <= i+1
 	switch {
 	case call.Ellipsis.IsValid(), !variadic && i == len(call.Args)-1:
