@@ -67,8 +67,6 @@ func (h *handed) adds() (adds *parse.CallExpr) {
 	return adds
 }
 
-var untagged = regexp.MustCompile(`^[^{]*"[^{]*$`)
-
 // derived notes a key that a script makes of one without a hash tag.
 func (h *handed) derived(call golua.Call) {
 	for _, e := range h.C.Flow.Exprs {
@@ -161,6 +159,7 @@ func (h *handed) apart(n int, passed float64) float64 {
 }
 
 var aWord = regexp.MustCompile(`[a-z]{3,}`)
+var untagged = regexp.MustCompile(`^[^{]*"[^{]*$`)
 var ofBool = regexp.MustCompile(`^(?: true| false)+$`)
 
 // compared returns the texts with which the script compares ARGV[n].

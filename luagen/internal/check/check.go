@@ -236,7 +236,6 @@ func (j *judge) expressions() {
 				j.note(e.P, "a number has 15 or 16 digits, and ids may have more, of which the last are lost: keep it a text")
 			}
 			j.magic(e)
-			j.second(e)
 			if j.C.Callee(e) == "math.random" && !j.C.Seeds && !j.C.Assembled() && len(j.C.S.Header.Includes) == 0 {
 				j.report(e.P, Command, "each run of a script draws the same numbers: call math.randomseed first, as with TIME or an argument")
 			}

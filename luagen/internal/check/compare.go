@@ -144,7 +144,6 @@ var isFlag = regexp.MustCompile(`\b(?:enabled|disabled|active|flag|blocked|allow
 func (j *judge) condition(e parse.Expr) {
 	e = parse.Unparen(e)
 	j.nulls(e)
-	j.noList(e)
 	b, isBinary := e.(*parse.BinaryExpr)
 	origin := j.C.Origin(e)
 	_, constant := origin.(*parse.NumberExpr)
@@ -182,19 +181,6 @@ func (j *judge) given(cond parse.Expr) {
 		return ok && parse.Bound(loop.From) == float64(n+1) && j.C.IsList(j.LengthOf(loop.To), "ARGV")
 	}) || slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool { return slices.ContainsFunc(call.Words, behind) })) {
 		j.report(cond.Pos(), Compare, "this is always true, as others are behind it: an argument that is left out is '' there, so compare it with that")
-	}
-}
-
-// noList finds a condition that a reply is no list, if no other asks for its length or an element: an empty one is true.
-func (j *judge) noList(e parse.Expr) {
-	x, kind, _ := flow.ConstantTest(e)
-	b, isBinary := e.(*parse.BinaryExpr)
-	_, isUnary := e.(*parse.UnaryExpr)
-	isElement := parse.Of(func(index *parse.IndexExpr) bool { return parse.VarOf(index.X) == x })
-	asks := func(e parse.Expr) bool { return isElement(e) || parse.VarOf(j.LengthOf(e)) == x }
-	if v, _ := j.State.Get(x); (isUnary || isBinary && b.Op == "==") && kind&flow.Absent != 0 && v.Is == flow.IsTable && v.Elem != nil &&
-		len(j.C.Flow.Conds) < flow.MaxWithin && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, asks) }) {
-		j.find(e.Pos(), Compare, "this is never true: a reply that is a list is true in Lua, even without elements: ask for # of it, or for an element")
 	}
 }
 

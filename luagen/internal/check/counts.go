@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,85 +93,6 @@ func (j *judge) stays(t touch, why refusal, all []touch) {
 	}
 }
 
-// overdrawn finds a condition that any are left, before the script takes as many as an argument says, which it compares with nothing.
-func (j *judge) overdrawn(all []touch) {
-	for _, sum := range j.C.Flow.Binaries {
-		stored := slices.IndexFunc(all, func(t touch) bool {
-			return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words, func(e parse.Expr) bool { return j.from(e, sum) })
-		})
-		if sum.Op == "-" && j.C.Nth(sum.R, "ARGV") > 0 && parse.VarOf(sum.L) != nil && stored >= 0 {
-			j.taken(sum.P, sum.R, true, func(e parse.Expr) bool { return parse.VarOf(e) == parse.VarOf(sum.L) })
-			j.charged(sum, all[stored])
-		}
-	}
-	for _, t := range all {
-		last := t.call.Words[len(t.call.Words)-1]
-		minus, isMinus := last.(*parse.UnaryExpr)
-		if isMinus {
-			last = minus.X
-		}
-		if flow.Is(t.name, "counting") && t.key != "" && j.C.Nth(last, "ARGV") > 0 {
-			j.taken(t.call.Expr.P, last, isMinus != (t.name == "decrby"), func(e parse.Expr) bool {
-				return slices.ContainsFunc(all, func(u touch) bool {
-					return u.key == t.key && strings.HasSuffix(u.name, "get") && j.from(e, u.call.Expr)
-				})
-			})
-		}
-	}
-}
-
-// charged finds an amount that is taken, and stored, also if a comparison says that less is left.
-func (j *judge) charged(sum *parse.BinaryExpr, stored touch) {
-	left := parse.VarOf(sum.L)
-	says := parse.Of(func(b *parse.BinaryExpr) bool {
-		return flow.Mirrored[b.Op] != "" && parse.VarOf(b.L) == left && (j.C.Shares(b.R, sum.R) || parse.Bound(b.R) == 0)
-	})
-	decides := func(stmt parse.Stmt) bool {
-		s, ok := stmt.(*parse.IfStmt)
-		return ok && s.P.Offset < stored.call.Expr.P.Offset && j.C.Flow.Within(s.Conds[0], says) && (parse.ReturnOf(s) != nil || slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool {
-			return parse.Assigned(b)[left] || parse.Inside(b, j.block(stored)) || slices.ContainsFunc(parse.Statements(b), func(stmt parse.Stmt) bool {
-				return slices.ContainsFunc(parse.Exprs(stmt), func(e parse.Expr) bool { return parse.Contains(e, same(sum)) })
-			})
-		}))
-	}
-	i := slices.IndexFunc(j.C.Flow.Exprs, says)
-	if i >= 0 && !slices.ContainsFunc(parse.Statements(j.C.S.Body), decides) {
-		j.find(sum.P, Command, "this is taken also if line %d finds that too little is left: take it only if that is true", j.C.Flow.Exprs[i].Pos().Line)
-	}
-}
-
-func (j *judge) taken(at parse.Pos, amount parse.Expr, down bool, left func(parse.Expr) bool) {
-	var asks *parse.BinaryExpr
-	bounds := func(call *parse.CallExpr) bool {
-		return strings.HasPrefix(j.C.Callee(call), "math.m") && j.C.Shares(call, amount)
-	}
-	if slices.ContainsFunc(j.C.Flow.Calls, bounds) {
-		return
-	}
-	for _, b := range j.C.Flow.Binaries {
-		switch {
-		case flow.Mirrored[b.Op] == "":
-		case j.C.Shares(b, amount) && parse.Contains(b, left):
-			return
-		case b.Op != "~=" && left(b.L) && !j.C.Shares(j.C.Origin(b.L), amount) && (down && (parse.Bound(b.R) == 0 || parse.Bound(b.R) == 1) || !down && j.C.Nth(b.R, "ARGV") > 0) && b.P.Offset < at.Offset:
-			asks = b
-		}
-	}
-	if asks != nil {
-		j.find(asks.P, Command, "this asks for one alone, and line %d counts as many as an argument says: let it ask for these", at.Line)
-	}
-}
-
-// twice notes the removal of a member that may have been removed before, of which nothing asks the reply, and the count beside it.
-func (j *judge) twice(t touch, all []touch) {
-	asked := slices.ContainsFunc(all, func(u touch) bool { return u.key == t.key && j.C.InCondition(u.call.Expr) })
-	if len(t.call.Words) == 3 && (flow.Is(t.name, "removing") || t.name == "sadd" && !asked) && j.C.Nth(t.call.Words[2], "ARGV") > 0 && t.key != "" && !j.C.InCondition(t.call.Expr) && slices.ContainsFunc(all, func(u touch) bool {
-		return (u.name == "incr" || u.name == "decr" || flow.Is(u.name, "counting") && !math.IsNaN(parse.Bound(u.call.Words[len(u.call.Words)-1]))) && u.key != t.key && j.block(u) == j.block(t) && u.call.Expr.P.Offset > t.call.Expr.P.Offset
-	}) {
-		j.note(t.call.Expr.P, "if this changes nothing, the script counts all the same: ask for the reply first")
-	}
-}
-
 var successes = regexp.MustCompile(`\bsuccess\w*|\boks\b`)
 
 // shortest notes an expiry of a set of holders that is the lease of one of them.
@@ -188,10 +108,6 @@ func (j *judge) shortest(t touch, all []touch) {
 
 // carried notes a hash that gets a new state while a count of another state goes on, which the script compares.
 func (j *judge) carried(t touch, all []touch) {
-	has := func(t touch, field parse.Expr) bool {
-		text, _ := parse.ConstantText(field)
-		return slices.ContainsFunc(t.call.Words[2:], func(e parse.Expr) bool { return text != "" && parse.IsLiteral(e, text) })
-	}
 	if !slices.ContainsFunc(t.call.Words[2:], func(e parse.Expr) bool { return parse.IsLiteral(e, "state") || parse.IsLiteral(e, "status") }) || t.name != "hset" {
 		return
 	}
@@ -203,7 +119,7 @@ func (j *judge) carried(t touch, all []touch) {
 	}
 	for _, u := range all {
 		if u.key == t.key && u.name == "hincrby" && j.C.InCondition(u.call.Expr) && !parse.Inside(j.block(u), j.block(t)) && !slices.ContainsFunc(all, func(w touch) bool {
-			return w.key == t.key && w.name != u.name && (flow.Is(w.name, "erasing") || has(w, u.call.Words[2])) && parse.Inside(j.block(w), j.block(t))
+			return w.key == t.key && w.name != u.name && (flow.Is(w.name, "erasing") || j.mentions(w, j.KeyText(u.call.Words, 2))) && parse.Inside(j.block(w), j.block(t))
 		}) {
 			j.note(t.call.Expr.P, "the count of line "+flow.Itoa(u.call.Expr.P.Line)+" goes on in the new state: set it to 0, too")
 		}

@@ -23,7 +23,6 @@ func (j *judge) habits(all []touch) {
 		j.rows(all[:i+1])
 		j.overwritten(t, all)
 		j.owned(t, all)
-		j.twice(t, all)
 		j.carried(t, all)
 		j.shortest(t, all)
 		for _, why := range j.refused {
@@ -192,9 +191,6 @@ func (j *judge) magic(e *parse.CallExpr) {
 	}
 	for _, e := range parse.Operands(j.C.Origin(args[1]), "..") {
 		n := j.C.Nth(e, "ARGV")
-		if parse.IsLiteral(e, ".") {
-			j.report(e.Pos(), Compare, "in a pattern . is any letter: write '%%.' for a dot")
-		}
 		if n > 0 && !isPattern.MatchString(units.Spoken(j.C.NameOf(args[1])+" "+j.C.NameOf(e)+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
 			j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: "+
 				"write string.find(text, this, 1, true)")
@@ -210,18 +206,6 @@ func (j *judge) cut(e parse.Expr) {
 	}
 	if list, ok := j.C.Origin(call.Args[0]).(*parse.TableExpr); !ok || len(list.Fields) != 1 {
 		j.report(call.P, Command, "this gives one element alone, as another value is behind it: put it last")
-	}
-}
-
-// second finds a second value of string.gsub, which says how often it has replaced, where that is an argument, too.
-func (j *judge) second(e *parse.CallExpr) {
-	_, sent := j.C.CommandCall(e)
-	if !sent && !slices.Contains([]string{"cjson.decode", "cjson.encode", "table.insert", "tonumber"}, j.C.Callee(e)) || len(e.Args) == 0 {
-		return
-	}
-	last, ok := e.Args[len(e.Args)-1].(*parse.CallExpr)
-	if ok && (last.Method == "gsub" || j.C.Callee(last) == "string.gsub") {
-		j.report(last.P, Command, "gsub gives a second value, how often it has replaced, which is an argument here: put (...) around it")
 	}
 }
 

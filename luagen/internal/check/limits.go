@@ -74,3 +74,75 @@ func (j *judge) undone(loop parse.Stmt, all []touch) {
 		}
 	}
 }
+
+// overdrawn finds a condition that any are left, before the script takes as many as an argument says, which it compares with nothing.
+func (j *judge) overdrawn(all []touch) {
+	for _, sum := range j.C.Flow.Binaries {
+		if sum.Op != "-" || j.C.Nth(sum.R, "ARGV") == 0 || parse.VarOf(sum.L) == nil {
+			continue
+		}
+		stores := func(t touch) bool {
+			return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words, func(e parse.Expr) bool { return j.from(e, sum) })
+		}
+		if i := slices.IndexFunc(all, stores); i >= 0 {
+			j.taken(sum.P, sum.R, true, func(e parse.Expr) bool { return parse.VarOf(e) == parse.VarOf(sum.L) })
+			j.charged(sum, all[i])
+		}
+	}
+	for _, t := range all {
+		last := t.call.Words[len(t.call.Words)-1]
+		minus, isMinus := last.(*parse.UnaryExpr)
+		if isMinus {
+			last = minus.X
+		}
+		if flow.Is(t.name, "counting") && t.key != "" && j.C.Nth(last, "ARGV") > 0 {
+			j.taken(t.call.Expr.P, last, isMinus != (t.name == "decrby"), func(e parse.Expr) bool {
+				return slices.ContainsFunc(all, func(u touch) bool {
+					return u.key == t.key && strings.HasSuffix(u.name, "get") && j.from(e, u.call.Expr)
+				})
+			})
+		}
+	}
+}
+
+// charged finds an amount that is taken, and stored, even if a comparison says that less is left.
+func (j *judge) charged(sum *parse.BinaryExpr, stored touch) {
+	left := parse.VarOf(sum.L)
+	says := parse.Of(func(b *parse.BinaryExpr) bool {
+		return flow.Mirrored[b.Op] != "" && parse.VarOf(b.L) == left && (j.C.Shares(b.R, sum.R) || parse.Bound(b.R) == 0)
+	})
+	decides := func(stmt parse.Stmt) bool {
+		s, ok := stmt.(*parse.IfStmt)
+		return ok && s.P.Offset < stored.call.Expr.P.Offset && j.C.Flow.Within(s.Conds[0], says) && (parse.ReturnOf(s) != nil || slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool {
+			return parse.Assigned(b)[left] || parse.Inside(b, j.block(stored)) || slices.ContainsFunc(parse.Statements(b), func(stmt parse.Stmt) bool {
+				return slices.ContainsFunc(parse.Exprs(stmt), func(e parse.Expr) bool { return parse.Contains(e, same(sum)) })
+			})
+		}))
+	}
+	i := slices.IndexFunc(j.C.Flow.Exprs, says)
+	if i >= 0 && !slices.ContainsFunc(parse.Statements(j.C.S.Body), decides) {
+		j.find(sum.P, Command, "this is taken even if line %d finds that too little is left: take it only if that is true", j.C.Flow.Exprs[i].Pos().Line)
+	}
+}
+
+// taken finds a comparison that is only about one, or about what was there before, though an amount is taken.
+func (j *judge) taken(at parse.Pos, amount parse.Expr, down bool, left func(parse.Expr) bool) {
+	var asks *parse.BinaryExpr
+	if slices.ContainsFunc(j.C.Flow.Calls, func(call *parse.CallExpr) bool {
+		return strings.HasPrefix(j.C.Callee(call), "math.m") && j.C.Shares(call, amount)
+	}) {
+		return
+	}
+	for _, b := range j.C.Flow.Binaries {
+		switch {
+		case flow.Mirrored[b.Op] == "":
+		case j.C.Shares(b, amount) && parse.Contains(b, left):
+			return
+		case b.Op != "~=" && left(b.L) && !j.C.Shares(j.C.Origin(b.L), amount) && (down && (parse.Bound(b.R) == 0 || parse.Bound(b.R) == 1) || !down && j.C.Nth(b.R, "ARGV") > 0) && b.P.Offset < at.Offset:
+			asks = b
+		}
+	}
+	if asks != nil {
+		j.find(asks.P, Command, "this asks for one alone, and line %d counts as many as an argument says: let it ask for these", at.Line)
+	}
+}

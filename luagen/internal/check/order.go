@@ -15,8 +15,6 @@ var lockName = regexp.MustCompile(`\b(?:un)?(?:lock|lease|mutex|leader|claim)\b`
 var ownerName = regexp.MustCompile(`\b(?:owner|holder|worker|node|instance|token|nonce|uuid|identifier|lock (?:value|id))\b`)
 var byForce = regexp.MustCompile(`\b(?:force|admin|reset|steal|break|expired?|stale|clean|clear|reap|remove|delete|destroy)`)
 
-var isBusy = regexp.MustCompile(`^(?i:pending|processing|running|started|busy|locked|in.?progress)$`)
-
 // owned finds a lock that is freed or renewed for any caller, though an owner is passed, or no condition is about an argument; and one
 // that is taken for ever. It is a lock by its name, or if the script asks by GET whether it is there, and puts nothing into it.
 func (j *judge) owned(t touch, all []touch) {
@@ -24,9 +22,6 @@ func (j *judge) owned(t touch, all []touch) {
 	says := units.Spoken(t.key+" "+j.C.NameOf(t.call.Words[1])+" ") + j.C.NamesOf("KEYS", key)
 	if first, _, _ := strings.Cut(j.C.Said["1"], "\n"); key == 1 { // of a script of one lock
 		says += units.Spoken(" " + j.C.S.Name + " " + first)
-	}
-	if value, _ := parse.ConstantText(t.call.Words[min(2, len(t.call.Words)-1)]); t.name == "set" && isBusy.MatchString(value) {
-		says += " lock"
 	}
 	options, _ := j.FormOf(t.call, t.name).Options()
 	named, frees := lockName.MatchString(says), flow.Is(t.name, "erasing") || flow.Is(t.name, "ending") || options.Has("xx")

@@ -88,14 +88,12 @@ func (j *judge) related(relation string, all []touch) bool {
 		return j.block(u) == j.block(t)
 	case "always": // whatever the first has replied
 		return j.block(u) == j.block(t) && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return e.Pos().Offset < t.call.Expr.P.Offset && j.from(e, u.call.Expr) })
-	case "ahead":
-		return true
 	case "before": // the script adds what it has counted in the same block
 		return parse.Inside(j.block(t), j.block(u)) || parse.Inside(j.block(u), j.block(t)) && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
 			return slices.Equal(call.Names, []string{"zadd"}) && j.C.Flow.Blocks[call.Expr] == j.block(t)
 		})
 	}
-	return parse.Inside(j.block(u), j.block(t)) && (relation == "then" || !slices.ContainsFunc(all[1:len(all)-1], func(w touch) bool {
+	return relation == "ahead" || parse.Inside(j.block(u), j.block(t)) && (relation == "then" || !slices.ContainsFunc(all[1:len(all)-1], func(w touch) bool {
 		return j.C.Writes(w.call.Expr) && (flow.AnyOf(w.key) || j.mentions(w, t.key))
 	}))
 }

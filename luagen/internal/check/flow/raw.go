@@ -112,23 +112,8 @@ func (c *code) NamesOf(list string, n int) string {
 				text += " " + x.Name
 			}
 		}
-		return units.Spoken(text + c.fields(list, n))
+		return units.Spoken(text)
 	})
-}
-
-// fields returns the fields of hashes that get ARGV[n].
-func (c *code) fields(list string, n int) (all string) {
-	if list != "ARGV" || n == 0 {
-		return ""
-	}
-	for _, call := range c.Calls() {
-		for i := 3; i < len(call.Words) && slices.Equal(call.Names, []string{"hset"}); i++ {
-			if field, ok := parse.ConstantText(call.Words[i-1]); ok && c.Nth(call.Words[i], list) == n {
-				all += " " + field
-			}
-		}
-	}
-	return all
 }
 
 // Nth returns n if an expression is element n of KEYS or ARGV, the number of one, or a local name for these; else 0.
