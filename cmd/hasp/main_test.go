@@ -42,6 +42,11 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	for _, s := range ending { // Programs inherit what is ignored, as SIGHUP is under nohup.
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 	dir, err := os.MkdirTemp("", "hasp")
 	if err != nil {
 		panic(err)
