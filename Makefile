@@ -100,11 +100,13 @@ waiting:
 	cd bench/polyglot && HASP_POLYGLOT=20s $(PROVE) -v -run '^TestBesidePython$$' .
 	$(PROVE) ./bench/peers/idempotency
 	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% cmd/% integration/%,$(filter-out $(RACED) $(UNRACED) $(HEAVY),$(MODULES))))
+# What keeps the processors busy stands back, so that what happens in real time has them when it wants.
+BEHIND := nice env
 planted:
-	cd conformance/planted && $(PROVE)
+	cd conformance/planted && $(BEHIND) $(PROVE)
 busy: $(LINT)
-	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
-	$(PROVE) -run '^(TestTraces|TestSpecIsTheModule)$$' ./hasptest/primitives
+	$(BEHIND) $(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
+	$(BEHIND) $(PROVE) -run '^(TestTraces|TestSpecIsTheModule)$$' ./hasptest/primitives
 	go vet -vettool=$(LINT) $(HEAVY:%=./%/...)
 
 # Two at once: tidy waits for downloads, and lint's own compilation for its linker.
@@ -173,7 +175,7 @@ test-newest: ## luagen and the short matrix on Redis 8.2.3 and Valkey 9.1.2, whi
 # The workspace lifts all modules to the newest drivers, which bench measures. Users get what their own go.mod asks for.
 OLDEST := $(filter backend/% integration/%,$(PUBLISHED)) conformance/matrix
 test-oldest: servers ## adapters, integrations and the short matrix on the oldest Go, drivers and libraries they require
-	.ci/oldest $(OLDEST) -- $(filter-out bench $(OLDEST),$(PUBLISHED))
+	nice .ci/oldest $(OLDEST) -- $(filter-out bench $(OLDEST),$(PUBLISHED))
 
 # FROM is a commit; by default the last release.
 upgrade: servers ## processes of this checkout and of the last release share each kind of object, on one server
