@@ -278,8 +278,8 @@ func TestThrottleWaiterThatLeaves(t *testing.T) {
 	})
 }
 
-// TestThrottleWaitersInAnOutage: a waiter behind a refused waiter waits through an outage, too. A waiter behind one that
-// gets no answer fails as that one does.
+// TestThrottleWaitersInAnOutage: a waiter behind a refused waiter waits through an outage, too. A waiter
+// fails if the waiter before it gets no answer.
 func TestThrottleWaitersInAnOutage(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second}, func(t *testing.T, x *throttle) {
 		wait := func(d time.Duration) <-chan error {

@@ -61,7 +61,7 @@ func (j *judge) words(t touch) {
 		j.find(t.call.Expr.P, Command, "%s does more if it runs twice, so this script is not safe to retry: leave ---@retry out", flow.Shown(t.name))
 	}
 	match := j.FormOf(t.call, t.name)
-	words := t.call.Words // One that asks for one more does so to know whether there are others behind.
+	words := t.call.Words // A script that compares a length with the limit may read one more, to know whether there are others.
 	asksMore := func(b *parse.BinaryExpr) bool { return j.LengthOf(b.L) != nil && j.C.Shares(b.R, words[3]) }
 	if len(words) > 3 && (t.name == "ltrim" || flow.Is(t.name, "by rank")) && parse.Bound(j.C.Origin(words[2])) == 0 &&
 		amounts.MatchString(j.C.NamesOf("ARGV", j.C.Nth(words[3], "ARGV"))) && !slices.ContainsFunc(j.C.Flow.Binaries, asksMore) {
